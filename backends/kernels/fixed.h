@@ -50,6 +50,29 @@ struct wcodec_record_lane {
     bool bad;
 };
 
+/* Where a record has its list of outliers, and how long the record is with a list of `units` times
+ * 16 bytes. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_record_list_at(const uint32_t bits)
+{
+    return 2048 + 256 * (bits + 1);
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_record_size(const uint32_t bits, uint32_t units)
+{
+    return wcodec_record_list_at(bits) + WCODEC_FIXED_LIST_UNIT * units;
+}
+
+/* The row and the column in its tile of the element at a position of a record. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_record_row(uint32_t position)
+{
+    return (position >> 6 & 7) | (position << 1 & 8);
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_record_column(uint32_t position)
+{
+    return (position & 3) | (position >> 1 & 4) | (position >> 1 & 24) | (position >> 4 & 96);
+}
+
 /* Chunk c of row r is 8 elements. Odd rows have their halves exchanged, so that lanes that store
  * two rows at a time find them in different banks. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_record_chunk(uint32_t row, uint32_t chunk)
@@ -72,7 +95,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_record_load(const uint32_t bits, struct wcode
                                                uint64_t record, struct wcodec_record_lane *lanes)
 {
     const WCODEC_GLOBAL uint8_t *from = WCODEC_AT(w, raw, uint8_t, record);
-    const uint32_t units = w->job->list, list_at = 2048 + 256 * (bits + 1);
+    const uint32_t units = w->job->list, list_at = wcodec_record_list_at(bits);
     WCODEC_EACH_LANE
     {
         struct wcodec_record_lane *own = &lanes[WCODEC_SELF];
@@ -279,9 +302,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_record_expand(const uint32_t bits, struct wco
 WCODEC_DEVICE_FUNCTION WCODEC_LOCAL uint8_t *wcodec_record_place(struct wcodec_record_work *w,
                                                                  uint32_t position, uint32_t *row)
 {
-    const uint32_t column =
-        (position & 3) | (position >> 1 & 4) | (position >> 1 & 24) | (position >> 4 & 96);
-    *row = (position >> 6 & 7) | (position << 1 & 8);
+    const uint32_t column = wcodec_record_column(position);
+    *row = wcodec_record_row(position);
     return (WCODEC_LOCAL uint8_t *)(w->stage->word + wcodec_record_chunk(*row, column / 8)) +
            2 * (column & 7);
 }
@@ -401,7 +423,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_record_decode(const uint32_t bits,
 {
     const WCODEC_GLOBAL struct wcodec_fixed_job *job = w->job;
     struct wcodec_record_lane lanes[WCODEC_LANES_OF];
-    const uint32_t band = tile / job->across, size = 2048 + 256 * (bits + 1) + 16 * job->list;
+    const uint32_t band = tile / job->across, size = wcodec_record_size(bits, job->list);
     const WCODEC_GLOBAL uint8_t *shifts =
         WCODEC_AT(w, block, uint8_t, job->shifts) + 16 * (uint64_t)band;
     uint32_t bad = 0, check = 0;

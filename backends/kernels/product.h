@@ -36,17 +36,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_u4(uint32_t *to, wcodec_u4 v)
     to[3] = v.w;
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_product_record_size(const uint32_t bits, uint32_t units)
-{
-    return 2048 + 256 * (bits + 1) + 16 * units;
-}
-
 /* Ask for the record of tile `across`. */
 WCODEC_DEVICE_FUNCTION void wcodec_product_fetch(const uint32_t bits, struct wcodec_warp *warp,
                                                  const struct wcodec_product_warp *w,
                                                  uint32_t across)
 {
-    const uint32_t size = wcodec_product_record_size(bits, w->launch->list);
+    const uint32_t size = wcodec_record_size(bits, w->launch->list);
     wcodec_fetch(warp, w->record, w->records + (uint64_t)across * size, size, w->barrier);
 }
 
@@ -87,7 +82,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_product_spilled(const uint32_t bits,
 {
     const uint32_t word = wcodec_load_u32((const WCODEC_GLOBAL uint8_t *)l->spilled + 4ull * i),
                    position = word & 0x7ff, element = word >> 16, exponent = element >> 7 & 0xff,
-                   row = (position >> 6 & 7) | (position << 1 & 8),
+                   row = wcodec_record_row(position),
                    shift = WCODEC_SIGNED_BYTE(
                        (uint32_t)((const WCODEC_GLOBAL uint8_t *)l->shifts)[16 * band + row], 0),
                    r = exponent == 0 || exponent == 255 ? element : element - 128 * shift,
@@ -208,7 +203,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_take(const uint32_t bits, struct wcod
                                                 const struct wcodec_product_warp *w, uint32_t next,
                                                 uint32_t phase, uint32_t *lower, uint32_t *upper)
 {
-    const uint32_t lane = wcodec_lane(warp), list = w->record + 2048 + 256 * (bits + 1);
+    const uint32_t lane = wcodec_lane(warp), list = w->record + wcodec_record_list_at(bits);
     uint32_t index[8], own = ~0u;
     wcodec_fetch_wait(warp, w->barrier, phase);
     WCODEC_UNROLL_ALL
@@ -444,9 +439,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_kernel(const uint32_t bits, const uin
     w.barrier = w.patch + WCODEC_PRODUCT_BARRIER;
     w.stage = wcodec_shared_base(warp) + wcodec_warps(warp) * WCODEC_PRODUCT_WARP +
               part * 2 * 2048 * eights;
-    w.records =
-        (const WCODEC_GLOBAL uint8_t *)(l->records + (uint64_t)w.band * l->across *
-                                                         wcodec_product_record_size(bits, l->list));
+    w.records = (const WCODEC_GLOBAL uint8_t *)(l->records + (uint64_t)w.band * l->across *
+                                                                 wcodec_record_size(bits, l->list));
     WCODEC_UNROLL_ALL
     for (uint32_t q = 0; q < 4; q++)
         wcodec_put_u4(warp, w.patch + 512 * q + 16 * lane, wcodec_make_u4(0, 0, 0, 0));

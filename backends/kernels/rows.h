@@ -154,9 +154,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_row_spilled(const struct wcodec_rows_launch *
     const WCODEC_GLOBAL uint32_t *last = (const WCODEC_GLOBAL uint32_t *)(list + size - 8);
     const WCODEC_GLOBAL uint32_t *words = (const WCODEC_GLOBAL uint32_t *)l->job.spilled + last[0];
     for (uint32_t i = 0; i < last[1]; i++) {
-        const uint32_t position = words[i] & 0x7ff, at = (position & 3) | (position >> 1 & 4) |
-                                                         (position >> 1 & 24) |
-                                                         (position >> 4 & 96);
+        const uint32_t position = words[i] & 0x7ff, at = wcodec_record_column(position);
         if (wcodec_row_has(position, row, lane) && column + at < l->job.columns)
             ((WCODEC_GLOBAL uint16_t *)out)[column + at] = (uint16_t)(words[i] >> 16);
     }
@@ -191,7 +189,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_row_gather(const uint32_t bits,
                                               uint64_t out, uint32_t tile, uint32_t lane)
 {
     const struct wcodec_fixed_job *job = &l->job;
-    const uint32_t list_at = 2048 + 256 * (bits + 1), size = 16 * job->list, in_band = row & 15;
+    const uint32_t list_at = wcodec_record_list_at(bits), size = 16 * job->list, in_band = row & 15;
     const WCODEC_GLOBAL uint8_t *from =
         (const WCODEC_GLOBAL uint8_t *)job->records +
         (row / 16 * job->across + tile) * (uint64_t)(list_at + size);
