@@ -18,6 +18,7 @@ enum {
     WCODEC_FIXED_TILE_BYTES = 2 * WCODEC_FIXED_TILE, /* decoded */
     WCODEC_FIXED_RECORD_MAX = 2048 + 256 * 4 + 256,
     WCODEC_FIXED_SHIFT_MAX = 127,
+    WCODEC_FIXED_CHOICES = WCODEC_FIXED_BITS_MAX - WCODEC_FIXED_BITS_MIN + 1,
     WCODEC_FIXED_MAX_BYTES = 1 + 10 + 1 + 1 + 10 + 10 + 4 /* parameters */
 };
 
@@ -178,9 +179,9 @@ uint32_t wcodec_fixed_tile_check(const struct wcodec_fixed *fixed, const uint8_t
 int wcodec_fixed_choose_shift(unsigned bits, const uint32_t exponents[256], uint32_t zeros,
                               uint32_t *within);
 
-/* What a tile's list has to hold. */
+/* What a tile's list has to hold. Devices write it too. */
 struct wcodec_fixed_counts {
-    uint16_t short_count, long_count, foreign;
+    uint16_t short_count, long_count, foreign, none;
 };
 
 /* What the elements of a band are by their exponents, under its rows' shifts. */

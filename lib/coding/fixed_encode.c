@@ -127,7 +127,7 @@ struct wcodec_fixed_counts wcodec_fixed_count(const struct wcodec_fixed_band *ba
     for (unsigned row = 0; row < rows; row++)
         counts += count_row(band, row, elements + row * stride, columns);
     return (struct wcodec_fixed_counts){(uint16_t)counts, (uint16_t)(counts >> 16),
-                                        (uint16_t)(counts >> 32)};
+                                        (uint16_t)(counts >> 32), 0};
 }
 
 /* How many of a tile's outliers its list has. */
@@ -161,23 +161,43 @@ uint32_t wcodec_fixed_spilled(struct wcodec_fixed_counts counts, unsigned list)
     return counts.foreign + (counts.short_count - k.shorts) + (counts.long_count - k.longs);
 }
 
+/* What lists of each size would leave over. */
+struct left_over {
+    uint64_t elements[WCODEC_FIXED_LIST_MAX + 1], tiles[WCODEC_FIXED_LIST_MAX + 1];
+};
+
+static void leave(struct left_over *l, struct wcodec_fixed_counts counts, uint64_t tiles)
+{
+    for (unsigned list = 1; list <= WCODEC_FIXED_LIST_MAX; list++) {
+        const uint32_t n = wcodec_fixed_spilled(counts, list);
+        if (n == 0)
+            break; /* nor in a larger one */
+        l->elements[list] += n * tiles;
+        l->tiles[list] += tiles;
+    }
+}
+
 unsigned wcodec_fixed_choose_list(const struct wcodec_fixed_counts *counts, uint64_t tiles,
                                   uint64_t *spilled, uint64_t *cost)
 {
+    uint64_t shorts[TILE + 1] = {0}; /* most tiles have short outliers only */
+    struct left_over left = {{0}, {0}};
     unsigned best = 0;
+    for (uint64_t i = 0; i < tiles; i++)
+        if (counts[i].long_count == 0 && counts[i].foreign == 0 && counts[i].short_count <= TILE)
+            shorts[counts[i].short_count]++;
+        else
+            leave(&left, counts[i], 1);
+    for (unsigned n = 0; n <= TILE; n++)
+        if (shorts[n] != 0)
+            leave(&left, (struct wcodec_fixed_counts){.short_count = (uint16_t)n}, shorts[n]);
     for (unsigned list = 1; list <= WCODEC_FIXED_LIST_MAX; list++) {
-        uint64_t elements = 0, spilling = 0;
-        for (uint64_t i = 0; i < tiles; i++) {
-            const uint32_t n = wcodec_fixed_spilled(counts[i], list);
-            elements += n;
-            spilling += n != 0;
-        }
-        const uint64_t bytes =
-            tiles * list * WCODEC_FIXED_LIST_UNIT + 4 * elements + SPILL_COST * spilling;
+        const uint64_t bytes = tiles * list * WCODEC_FIXED_LIST_UNIT + 4 * left.elements[list] +
+                               SPILL_COST * left.tiles[list];
         if (best != 0 && bytes >= *cost)
             continue;
         best = list;
-        *spilled = elements;
+        *spilled = left.elements[list];
         *cost = bytes;
     }
     return best;

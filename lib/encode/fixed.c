@@ -16,7 +16,7 @@
 enum {
     ROWS = WCODEC_FIXED_ROWS,
     COLUMNS = WCODEC_FIXED_COLUMNS,
-    CHOICES = WCODEC_FIXED_BITS_MAX - WCODEC_FIXED_BITS_MIN + 1,
+    CHOICES = WCODEC_FIXED_CHOICES,
     PLAIN_EVERY = 64 /* tiles, one of which the reference verifies */
 };
 
@@ -104,20 +104,20 @@ bool wcodec_fixed_applies(wcodec_dtype dtype, uint64_t size, uint64_t columns)
            columns <= WCODEC_FIXED_ROW_MAX / 2 && size / 2 / columns >= ROWS;
 }
 
-/* Bits, lists and spilled elements by what costs least; false: another coding is better. */
-static bool plan(struct coder *c, uint64_t size)
+bool wcodec_fixed_plan(const struct wcodec_fixed *view,
+                       const struct wcodec_fixed_counts *const counts[WCODEC_FIXED_CHOICES],
+                       struct wcodec_fixed *plan)
 {
     struct wcodec_fixed best = {.columns = 0};
     uint64_t least = 0;
     for (unsigned i = 0; i < CHOICES; i++) {
-        struct wcodec_fixed f = {.columns = c->fixed.columns,
+        struct wcodec_fixed f = {.columns = view->columns,
                                  .bits = (uint8_t)(WCODEC_FIXED_BITS_MIN + i)};
-        const struct wcodec_fixed_counts *counts = c->choices[i].counts;
         uint64_t cost;
-        f.list = (uint8_t)wcodec_fixed_choose_list(counts, c->fixed.tiles, &f.spilled, &cost);
-        for (uint64_t tile = 0; tile < c->fixed.tiles; tile++)
-            f.foreign += counts[tile].foreign;
-        if (f.spilled > UINT32_MAX || wcodec_fixed_derive(&f, size, NULL) != WCODEC_OK)
+        f.list = (uint8_t)wcodec_fixed_choose_list(counts[i], view->tiles, &f.spilled, &cost);
+        for (uint64_t tile = 0; tile < view->tiles; tile++)
+            f.foreign += counts[i][tile].foreign;
+        if (f.spilled > UINT32_MAX || wcodec_fixed_derive(&f, view->size, NULL) != WCODEC_OK)
             continue;
         cost += f.tiles * wcodec_fixed_list_begin(&f);
         if (best.columns != 0 && cost >= least)
@@ -125,8 +125,17 @@ static bool plan(struct coder *c, uint64_t size)
         best = f;
         least = cost;
     }
-    c->fixed = best;
-    return best.columns != 0 && best.payload_size <= size / 8 * 7;
+    *plan = best;
+    return best.columns != 0 && best.payload_size <= view->size / 8 * 7;
+}
+
+/* false: another coding is better. */
+static bool plan(struct coder *c)
+{
+    const struct wcodec_fixed_counts *const counts[CHOICES] = {c->choices[0].counts,
+                                                               c->choices[1].counts};
+    const struct wcodec_fixed view = c->fixed;
+    return wcodec_fixed_plan(&view, counts, &c->fixed);
 }
 
 static void number_spilled(struct coder *c)
@@ -227,7 +236,7 @@ wcodec_status wcodec_fixed_code(wcodec_context *context,
     status = reserve_counts(&c, allocator, err);
     if (status == WCODEC_OK)
         wcodec_run(context, count_band, &c, (size_t)c.fixed.bands);
-    if (status == WCODEC_OK && !wcodec_cancel_poll(settings->cancel) && plan(&c, size)) {
+    if (status == WCODEC_OK && !wcodec_cancel_poll(settings->cancel) && plan(&c)) {
         status = code_tiles(context, &c, coded, err);
         *done = status == WCODEC_OK;
     }

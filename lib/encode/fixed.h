@@ -10,6 +10,14 @@
 /* Is it a matrix of bf16, with rows and columns enough for a tile? */
 bool wcodec_fixed_applies(wcodec_dtype dtype, uint64_t size, uint64_t columns);
 
+/* What suits a matrix of which size and columns are known (`view`, by wcodec_fixed_derive()): the
+ * size of an index by what is smaller, lists and spilled elements, from counts of all tiles for
+ * each size of an index, the smallest first; all of `plan` but the check. false: another coding is
+ * better. */
+bool wcodec_fixed_plan(const struct wcodec_fixed *view,
+                       const struct wcodec_fixed_counts *const counts[WCODEC_FIXED_CHOICES],
+                       struct wcodec_fixed *plan);
+
 /* Code a matrix to which it applies, of settings->columns columns. *done: `coded` is set; else its
  * numbers are not made for this form. WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_fixed_code(wcodec_context *context,

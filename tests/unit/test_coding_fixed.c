@@ -233,7 +233,7 @@ static void test_choose_list(void **state)
     assert_int_equal(spilled, 0);
     assert_int_equal(cost, 16000);
     for (unsigned i = 0; i < 1000; i++)
-        counts[i] = (struct wcodec_fixed_counts){30, 2, 0};
+        counts[i] = (struct wcodec_fixed_counts){30, 2, 0, 0};
     /* 2 + 45 + 4 bytes */
     assert_int_equal(wcodec_fixed_choose_list(counts, 1000, &spilled, &cost), 4);
     assert_int_equal(spilled, 0);
