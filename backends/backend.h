@@ -49,8 +49,8 @@
  * coding/blocks.h, coding/fixed.h, coding/fragments.h, coding/lossy.h and coding/tile.h that a
  * plugin could notice: plugins of any other number are refused. 6: numbers and sizes are compared
  * one by one. 8: jobs of matrices at a fixed rate. 9: products with these, and their rows; jobs of
- * matrices in fragments. */
-#define WCODEC_BACKEND_ABI 9u
+ * matrices in fragments. 10: matrices are coded at a fixed rate. */
+#define WCODEC_BACKEND_ABI 10u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -65,6 +65,7 @@
     X(wcodec_job_result) \
     X(wcodec_product) \
     X(wcodec_rows) \
+    X(wcodec_matrix) \
     X(wcodec_tiling) \
     X(wcodec_tiles) \
     X(wcodec_table) \
@@ -270,13 +271,57 @@ struct wcodec_rows {
     uint64_t out;
 };
 
-/* Of devices with WCODEC_DEVICE_PRODUCTS. Given to a queue of the caller's, by its native handle,
- * without an allocation and without waiting for anything. */
+/* A matrix of BF16 that a device codes at a fixed rate (doc/format.md 6). Places are multiples of
+ * 256 in memory of kind DEVICE. */
+struct wcodec_matrix {
+    const struct wcodec_fixed *fixed; /* to measure: what follows from its size; to code: all */
+    struct wcodec_memory *elements;   /* row by row */
+    uint64_t elements_at;
+    struct wcodec_memory *work; /* wcodec_matrix_work() */
+    uint64_t work_at;
+    struct wcodec_memory *payload; /* to code: as `fixed` places it */
+    uint64_t payload_at;
+    struct wcodec_memory *scratch; /* to code: for a band of elements at least */
+    uint64_t scratch_at;
+    uint64_t scratch_size;
+};
+
+/* Where things are in a matrix's work area. Both sizes of an index, the smaller one first, have
+ * shifts, i8[16 * bands] each, from the beginning on, and counts. */
+struct wcodec_matrix_work {
+    uint64_t counts;  /* struct wcodec_fixed_counts[tiles] each */
+    uint64_t firsts;  /* u32[tiles]: the number of a tile's first spilled element */
+    uint64_t differs; /* u32 */
+    uint64_t size;
+};
+static inline struct wcodec_matrix_work wcodec_matrix_work(const struct wcodec_fixed *fixed)
+{
+    struct wcodec_matrix_work w = {.counts =
+                                       WCODEC_FIXED_CHOICES * fixed->bands * WCODEC_FIXED_ROWS};
+    w.firsts = w.counts + WCODEC_FIXED_CHOICES * fixed->tiles * sizeof(struct wcodec_fixed_counts);
+    w.differs = w.firsts + 4 * fixed->tiles;
+    w.size = w.differs + 4;
+    return w;
+}
+
+/* Of devices with WCODEC_DEVICE_PRODUCTS. The first two are given to a queue of the caller's, by
+ * its native handle, without an allocation and without waiting for anything. The others are NULL
+ * where the device cannot code; what they find and write is what lib/coding/fixed.h says. */
 struct wcodec_backend_products {
     wcodec_status (*multiply)(struct wcodec_device *device, uint64_t queue,
                               const struct wcodec_product *product, wcodec_error *err);
     wcodec_status (*decode_rows)(struct wcodec_device *device, uint64_t queue,
                                  const struct wcodec_rows *rows, wcodec_error *err);
+
+    /* Shifts and counts to the work area. */
+    wcodec_status (*measure)(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
+                             wcodec_error *err);
+
+    /* Records and spilled elements to the payload, from the shifts, counts and firsts of the work
+     * area. Then they are decoded and compared: `differs` is set to 1 if they are not the elements,
+     * and not written if they are. */
+    wcodec_status (*code)(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
+                          wcodec_error *err);
 };
 
 struct wcodec_backend {

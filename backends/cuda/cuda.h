@@ -5,6 +5,7 @@
 #ifndef WCODEC_CUDA_CUDA_H
 #define WCODEC_CUDA_CUDA_H
 
+#include "backends/gpu/encode.h"
 #include "backends/gpu/launches.h"
 #include "backends/gpu/product.h"
 #include "backends/cuda/driver.h"
@@ -54,6 +55,7 @@ struct wcodec_device {
     uint64_t there; /* bit k: kernel k is */
     cu_function functions[WCODEC_KERNELS];
     cu_function products[WCODEC_PRODUCTS + WCODEC_ROWS_KERNELS];
+    cu_function encoders[WCODEC_ENCODERS];
     bool tensor_cores; /* that take BF16 */
     bool early_launches;
     struct wcodec_cuda_pool pool;
@@ -104,6 +106,13 @@ void wcodec_cuda_pinned_free(const struct wcodec_device *device, struct wcodec_m
 /* Products: product.c. */
 cu_result wcodec_cuda_find_products(struct wcodec_device *device);
 extern const struct wcodec_backend_products wcodec_cuda_products;
+
+/* What it consists of that codes: encode.c. */
+cu_result wcodec_cuda_find_encoders(struct wcodec_device *device);
+wcodec_status wcodec_cuda_measure(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
+                                  wcodec_error *err);
+wcodec_status wcodec_cuda_code(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
+                               wcodec_error *err);
 
 extern const struct wcodec_backend wcodec_backend_cuda;
 

@@ -28,6 +28,8 @@ cu_result wcodec_cuda_find_products(struct wcodec_device *d)
         result = find(d, wcodec_rows_rows[k].name,
                       wcodec_rows_rows[k].neighbours ? WCODEC_GPU_ROWS_SHARED : 0,
                       &d->products[WCODEC_PRODUCTS + k]);
+    if (result == 0)
+        result = wcodec_cuda_find_encoders(d);
     /* What the code that was loaded can do, which a build for older devices may lack. */
     if (result == 0)
         result = d->cu->function_get(&built_for, CU_FUNCTION_PTX_VERSION, d->products[0]);
@@ -115,4 +117,5 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
     return result ? launch_failed(d, result, err) : WCODEC_OK;
 }
 
-const struct wcodec_backend_products wcodec_cuda_products = {multiply, decode_rows};
+const struct wcodec_backend_products wcodec_cuda_products = {multiply, decode_rows,
+                                                             wcodec_cuda_measure, wcodec_cuda_code};

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The kernels of backends/kernels/kernels.def in CUDA: what is launched, and nothing else. */
+#include "backends/kernels/encode_fixed.h"
 #include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
-#include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
 #include "backends/kernels/work_group.h"
@@ -31,14 +31,16 @@
     }
 #include "backends/kernels/kernels.def"
 
-/* Without tensor cores that take BF16 the host launches none. */
+/* Without tensor cores that take BF16 the host launches none of what follows. */
 #ifdef WCODEC_MATRIX_PRODUCTS
 #define RUN_PRODUCT(bits, eights, staged) \
     wcodec_product_kernel(bits, eights, staged, &warp, &launch)
 #define RUN_ROWS(bits, neighbours) wcodec_rows_kernel(bits, neighbours, &warp, &launch)
+#define RUN_ENCODER(step, bits) WCODEC_ENCODE_##step(bits, &warp, &launch)
 #else
 #define RUN_PRODUCT(bits, eights, staged) ((void)warp, (void)launch)
 #define RUN_ROWS(bits, neighbours) ((void)warp, (void)launch)
+#define RUN_ENCODER(step, bits) ((void)warp, (void)launch)
 #endif
 #define WCODEC_PRODUCT(name, bits, eights, staged) \
     extern "C" __global__ void __launch_bounds__(512, 1) \
@@ -55,3 +57,12 @@
         RUN_ROWS(bits, neighbours); \
     }
 #include "backends/kernels/products.def"
+
+#define WCODEC_ENCODER(name, step, bits) \
+    extern "C" __global__ void __launch_bounds__(256, 4) \
+        wcodec_##name(const __grid_constant__ wcodec_encode_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        RUN_ENCODER(step, bits); \
+    }
+#include "backends/kernels/encoders.def"

@@ -546,7 +546,30 @@ static wcodec_status fake_decode_rows(struct wcodec_device *device, uint64_t que
                                : status;
 }
 
-static const struct wcodec_backend_products fake_products = {fake_multiply, fake_decode_rows};
+static wcodec_status fake_measure(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
+                                  wcodec_error *err)
+{
+    const struct fake_operation o = {
+        .step = wcodec_emulated_products.measure, .matrix = *matrix, .fixed = *matrix->fixed};
+    wcodec_status status = check_owner(queue, matrix->elements, err);
+    return status == WCODEC_OK ? give(queue, &o, err) : status;
+}
+
+static wcodec_status fake_code(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
+                               wcodec_error *err)
+{
+    const struct wcodec_matrix_work w = wcodec_matrix_work(matrix->fixed);
+    const struct fake_operation o = {
+        .step = wcodec_emulated_products.code,
+        .matrix = *matrix,
+        .fixed = *matrix->fixed,
+        .wrong = is_mode("miscodes") ? matrix->work->data + matrix->work_at + w.differs : NULL};
+    wcodec_status status = check_owner(queue, matrix->payload, err);
+    return status == WCODEC_OK ? give(queue, &o, err) : status;
+}
+
+static const struct wcodec_backend_products fake_products = {fake_multiply, fake_decode_rows,
+                                                             fake_measure, fake_code};
 
 const struct wcodec_backend wcodec_backend_fake = {
     WCODEC_BACKEND_HEAD,

@@ -33,6 +33,12 @@ static wcodec_status perform(struct fake_queue *q, const struct fake_operation *
         status = wcodec_backend_cpu.batch_decode(&q->cpu, o->batch, err);
         if (o->wrong != NULL)
             *o->wrong ^= 1;
+    } else if (o->step != NULL) {
+        struct wcodec_matrix matrix = o->matrix;
+        matrix.fixed = &o->fixed;
+        status = o->step(&q->cpu, &matrix, err);
+        if (o->wrong != NULL)
+            *o->wrong ^= 1;
     } else if (o->from != NULL) {
         memmove(o->to, o->from, (size_t)o->size);
     } else {

@@ -19,6 +19,11 @@ struct fake_operation {
     uint64_t size;
     uint8_t element[8];
     unsigned element_log2;
+    /* To measure or code; NULL: none of these. */
+    wcodec_status (*step)(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
+                          wcodec_error *err);
+    struct wcodec_matrix matrix;
+    struct wcodec_fixed fixed;
 };
 
 struct fake_queue {

@@ -152,3 +152,15 @@ void wcodec_gpu_plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned
                       .tiles = (uint32_t)tiles},
     };
 }
+
+uint64_t wcodec_gpu_plan_piece(const struct wcodec_fixed *f, uint64_t matrix, uint64_t first,
+                               uint64_t out, uint64_t room, unsigned units,
+                               struct wcodec_gpu_rows *launch)
+{
+    const uint64_t most = room / wcodec_fixed_band_size(f) * WCODEC_FIXED_ROWS,
+                   left = f->rows - first;
+    const struct wcodec_rows rows = {
+        .fixed = f, .first = first, .count = left < most ? left : most, .out = out};
+    wcodec_gpu_plan_rows(&rows, matrix, units, launch);
+    return rows.count;
+}

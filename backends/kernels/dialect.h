@@ -69,6 +69,7 @@
  *   wcodec_allow_next_launch(warp)  the next launch may begin
  *   wcodec_wait_for_launch(warp)    what the launches before this one have stored can be read now
  *   wcodec_bits_float(bits)      the float of these bits
+ *   wcodec_shared_add(warp, address, v)  to a word of shared memory, to which others may add too
  *
  * For both:
  *

@@ -175,6 +175,8 @@ static inline float wcodec_bits_float(uint32_t bits)
 }
 
 #define WCODEC_MATRIX_PRODUCTS
+#define wcodec_shared_add(warp, address, v) \
+    wcodec_put_u32(warp, address, wcodec_shared_u32(warp, address) + (v))
 #define wcodec_sync_part(warp, part, threads) \
     ((void)(part), (void)(threads), wcodec_sync_group(warp))
 #define wcodec_copy_part(warp, to, from, size) wcodec_lanes_copy_part(warp, to, from, size)

@@ -437,6 +437,13 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_pair_f16(float low, float high)
 }
 #endif
 
+WCODEC_DEVICE_FUNCTION void wcodec_shared_add(const struct wcodec_warp *warp, uint32_t address,
+                                              uint32_t v)
+{
+    (void)warp;
+    asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
+}
+
 /* sums += a b, with 16 rows of a, 8 columns of b and 16 products of BF16 for each sum: lanes have
  * them as mma.m16n8k16 takes them. */
 #ifdef WCODEC_PTX_80

@@ -6,6 +6,7 @@
 #include "support_blocks.h"
 #include "support_conform.h"
 #include "support_matrix.h"
+#include "support_encoders.h"
 #include "support_products.h"
 #include "support_tiles.h"
 
@@ -492,6 +493,8 @@ void support_conform(const struct wcodec_backend *backend, struct wcodec_backend
     check_threads(&r);
     if (r.capabilities & WCODEC_DEVICE_PRODUCTS)
         support_products(backend, r.device, 40);
+    if ((r.capabilities & WCODEC_DEVICE_PRODUCTS) && backend->products->measure != NULL)
+        support_encoders(backend, r.device, 40);
     backend->queue_destroy(r.queue);
     backend->device_close(r.device);
 }
