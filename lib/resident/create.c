@@ -24,6 +24,8 @@ struct maker {
     struct wcodec_cancel cancel;
     uint64_t held;  /* bytes of memory, for the limit */
     uint64_t *kept; /* by entries of the reader: 1 + the number of the item that has its elements */
+    struct wcodec_resident_wanted *wanted; /* what a device that can code is to load, ... */
+    size_t wanted_count;                   /* ... once all are described */
 };
 
 void wcodec_resident_options_init_size(wcodec_resident_options *options, size_t size)
@@ -214,21 +216,28 @@ static bool stays_coded(wcodec_resident_form form, const struct wcodec_entry *na
 
 /* In the device's memory: bf16 matrices at a fixed rate, coded anew also where the file has them
  * so, so that padding is as the kernels of products want it; the rest plain. */
+static bool suits_device(const struct maker *m, const struct wcodec_entry *named,
+                         const struct wcodec_entry *entry, uint64_t columns)
+{
+    return m->form != WCODEC_RESIDENT_PLAIN && columns != 0 &&
+           entry->size / (2 * columns) <= INT32_MAX && !entry->newer &&
+           wcodec_fixed_applies((wcodec_dtype)named->dtype, entry->size, columns);
+}
+
 static wcodec_status make_for_device(struct maker *m, const struct wcodec_source *source,
                                      const struct wcodec_entry *named,
                                      const struct wcodec_entry *entry, uint64_t columns,
                                      struct wcodec_resident_item *item, wcodec_error *err)
 {
-    const wcodec_dtype dtype = (wcodec_dtype)named->dtype;
-    if (m->form == WCODEC_RESIDENT_CODED)
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
-                           "devices keep no tensors of form coded: fixed, plain or auto");
     wcodec_status status = make_plain(m, source, entry, item, err);
-    if (status == WCODEC_OK && m->form != WCODEC_RESIDENT_PLAIN && columns != 0 &&
-        entry->size / (2 * columns) <= INT32_MAX && !entry->newer &&
-        wcodec_fixed_applies(dtype, entry->size, columns))
+    if (status == WCODEC_OK && suits_device(m, named, entry, columns))
         status = transcode(m, entry, columns, item, err);
     return status;
+}
+
+static uint64_t columns_of(const struct wcodec_entry *named)
+{
+    return named->rank >= 2 ? named->shape[named->rank - 1] : 0;
 }
 
 static wcodec_status make_item(struct maker *m, const struct wcodec_source *source,
@@ -236,7 +245,7 @@ static wcodec_status make_item(struct maker *m, const struct wcodec_source *sour
                                struct wcodec_resident_item *item, wcodec_error *err)
 {
     const wcodec_dtype dtype = (wcodec_dtype)named->dtype; /* equal tensors may have another */
-    const uint64_t columns = named->rank >= 2 ? named->shape[named->rank - 1] : 0;
+    const uint64_t columns = columns_of(named);
     const bool on_device = m->resident->device != NULL, coded = m->form == WCODEC_RESIDENT_CODED,
                plain = m->form == WCODEC_RESIDENT_PLAIN || entry->newer;
     if (on_device)
@@ -278,7 +287,8 @@ static wcodec_status move_to_device(struct maker *m, struct wcodec_resident_item
     return status;
 }
 
-static wcodec_status add_elements(struct maker *m, const struct wcodec_shard *shard,
+static wcodec_status add_elements(struct maker *m, uint64_t tensor,
+                                  const struct wcodec_shard *shard,
                                   const struct wcodec_entry *named,
                                   struct wcodec_resident_item *item, wcodec_error *err)
 {
@@ -296,6 +306,17 @@ static wcodec_status add_elements(struct maker *m, const struct wcodec_shard *sh
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "%" PRIu64 " bytes are more than the limit of %" PRIu64, named->size,
                            most);
+    if (m->resident->device != NULL && m->form == WCODEC_RESIDENT_CODED)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "devices keep no tensors of form coded: fixed, plain or auto");
+    if (m->wanted != NULL) {
+        const uint64_t columns = columns_of(named);
+        item->form = WCODEC_RESIDENT_PLAIN;
+        if (named->size != 0)
+            m->wanted[m->wanted_count++] = (struct wcodec_resident_wanted){
+                tensor, item, suits_device(m, named, entry, columns) ? columns : 0};
+        return WCODEC_OK;
+    }
     wcodec_status status = wcodec_shard_acquire(shard, &source, err);
     if (status != WCODEC_OK)
         return status;
@@ -320,9 +341,25 @@ static wcodec_status add(struct maker *m, uint64_t tensor, wcodec_error *err)
     if (status == WCODEC_OK && !wcodec_names_add(&r->names, item->name, &number))
         status = wcodec_fail(err, WCODEC_ERROR_USAGE, "number %" PRIu64 " is given twice", tensor);
     if (status == WCODEC_OK)
-        status = add_elements(m, shard, named, item, err);
+        status = add_elements(m, tensor, shard, named, item, err);
     if (status != WCODEC_OK)
         wcodec_shard_prefix(shard, named, err);
+    return status;
+}
+
+/* Then the equal tensors are of the same form. */
+static wcodec_status load_wanted(struct maker *m, wcodec_error *err)
+{
+    struct wcodec_resident *r = m->resident;
+    wcodec_status status =
+        wcodec_resident_load(m->reader, r, m->wanted, m->wanted_count, &m->reporter, err);
+    for (uint64_t i = 0; i < r->count; i++) {
+        struct wcodec_resident_item *item = &r->items[i];
+        if (item->alias_of != UINT64_MAX)
+            item->form = r->items[item->alias_of].form;
+        else
+            r->size += item->held;
+    }
     return status;
 }
 
@@ -332,6 +369,8 @@ static wcodec_status add_all(struct maker *m, const uint64_t *tensors, size_t co
     wcodec_status status = WCODEC_OK;
     for (size_t i = 0; i < count && status == WCODEC_OK; i++)
         status = add(m, tensors != NULL ? tensors[i] : i, err);
+    if (status == WCODEC_OK && m->wanted != NULL)
+        status = load_wanted(m, err);
     return status == WCODEC_OK ? wcodec_reporter_end(&m->reporter, err) : status;
 }
 
@@ -387,6 +426,18 @@ static wcodec_status read_options(const wcodec_resident_options *from,
     return status;
 }
 
+/* Devices that can code load all tensors together. */
+static wcodec_status choose_way(struct maker *m, size_t count, wcodec_error *err)
+{
+    const struct wcodec_opened *device = m->resident->device;
+    if (device == NULL || device->backend->products->measure == NULL)
+        return WCODEC_OK;
+    m->wanted = wcodec_alloc_array(&m->resident->context->allocator, count + 1, sizeof *m->wanted);
+    return m->wanted != NULL
+               ? WCODEC_OK
+               : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu tensors", count);
+}
+
 wcodec_status wcodec_resident_create(const wcodec_reader *reader, const uint64_t *tensors,
                                      size_t count, const wcodec_resident_options *options,
                                      wcodec_resident **resident, wcodec_error *err)
@@ -412,7 +463,10 @@ wcodec_status wcodec_resident_create(const wcodec_reader *reader, const uint64_t
     wcodec_cancel_init(&m.cancel, &m.reporter);
     status = wcodec_resident_on_device(m.resident, own.memory, err);
     if (status == WCODEC_OK)
+        status = choose_way(&m, count, err);
+    if (status == WCODEC_OK)
         status = add_all(&m, tensors, count, err);
+    wcodec_free(&reader->context->allocator, m.wanted);
     wcodec_free(&reader->context->allocator, m.kept);
     if (status != WCODEC_OK)
         wcodec_resident_destroy(m.resident);

@@ -89,6 +89,21 @@ wcodec_status wcodec_resident_upload(wcodec_resident *resident, struct wcodec_re
                                      wcodec_error *err);
 void wcodec_resident_unload(const wcodec_resident *resident, struct wcodec_resident_item *item);
 
+/* A tensor that is to be there, described but without its elements, its size not 0. columns: of
+ * the matrix that is to be coded at a fixed rate if that suits it; 0: it stays plain. */
+struct wcodec_resident_wanted {
+    uint64_t tensor; /* its number in the reader */
+    struct wcodec_resident_item *item;
+    uint64_t columns;
+};
+
+/* Load tensors to where they stay. The device must be able to code. What is loaded is verified, and
+ * what is coded. On failure the caller unloads all. WCODEC_ERROR_MEMORY, _IO, _CORRUPT, _NEWER,
+ * _CANCELLED, _DEVICE, ... */
+wcodec_status wcodec_resident_load(const wcodec_reader *reader, wcodec_resident *resident,
+                                   const struct wcodec_resident_wanted *wanted, size_t count,
+                                   struct wcodec_reporter *reporter, wcodec_error *err);
+
 /* The address of plain elements there, else 0. */
 uint64_t wcodec_resident_native(const wcodec_resident *resident,
                                 const struct wcodec_resident_item *item);

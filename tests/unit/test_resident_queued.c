@@ -209,6 +209,24 @@ static void test_refused(void **state)
     end(&q);
 }
 
+/* A device that computes wrongly is used no more. */
+static void test_miscodes(void **state)
+{
+    struct queued q;
+    wcodec_resident *r;
+    wcodec_error err;
+    (void)state;
+    begin(&q, "miscodes");
+    const wcodec_status status = make(&q, "fake", WCODEC_RESIDENT_AUTO, &r, &err);
+    if (status != WCODEC_ERROR_UNSUPPORTED) {
+        assert_int_equal(status, WCODEC_ERROR_DEVICE);
+        assert_non_null(strstr(err.text, "tensor '"));
+        assert_non_null(strstr(err.text, "it computes wrongly"));
+        assert_int_equal(make(&q, "fake", WCODEC_RESIDENT_PLAIN, &r, &err), WCODEC_ERROR_DEVICE);
+    }
+    end(&q);
+}
+
 /* The device fails at every call once: nothing is left, and nothing is wrong. */
 static void test_lost(void **state)
 {
@@ -235,6 +253,7 @@ static void test_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_miscodes),
                                        cmocka_unit_test(test_lost)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
