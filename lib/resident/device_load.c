@@ -15,7 +15,11 @@
 
 enum { SLOTS = 3, PLACE = 256 /* bytes that places are multiples of */ };
 
-#define SLOT_BYTES ((uint64_t)256 << 20) /* more only for one matrix */
+/* Decoded bytes of a round, but for its last tensor: some rounds, if that does not make them small.
+ */
+enum { ROUNDS = 8 };
+#define ROUND_MIN ((uint64_t)64 << 10)
+#define ROUND_MAX ((uint64_t)256 << 20)
 #define SCRATCH_BYTES ((uint64_t)16 << 20)
 
 struct matrix {
@@ -43,7 +47,7 @@ struct loader {
     size_t count, next; /* of `wanted` */
     wcodec_load_item *items;
     struct wcodec_memory *scratch;
-    uint64_t slot_size, scratch_size;
+    uint64_t round, slot_size, scratch_size;
     struct slot slots[SLOTS];
 };
 
@@ -81,12 +85,13 @@ static wcodec_status derive(const struct wcodec_resident_wanted *w, struct wcode
     return wcodec_fixed_derive(view, w->item->entry.size, err);
 }
 
-/* How large slots and scratch memory are to be. */
+/* How much is loaded at a time, and how large slots and scratch memory are to be. */
 static wcodec_status measure_all(struct loader *l, wcodec_error *err)
 {
-    uint64_t largest = 0, all = 0;
+    uint64_t largest = 0, all = 0, total = 0;
     for (size_t i = 0; i < l->count; i++) {
         struct wcodec_fixed view;
+        total += l->wanted[i].item->entry.size;
         if (l->wanted[i].columns == 0)
             continue;
         wcodec_status status = derive(&l->wanted[i], &view, err);
@@ -98,10 +103,12 @@ static wcodec_status measure_all(struct loader *l, wcodec_error *err)
         if (l->scratch_size < band)
             l->scratch_size = band;
     }
-    const uint64_t most = largest > SLOT_BYTES ? largest : SLOT_BYTES;
+    l->round = total / ROUNDS;
+    l->round = l->round < ROUND_MIN ? ROUND_MIN : l->round > ROUND_MAX ? ROUND_MAX : l->round;
+    const uint64_t most = largest > l->round ? largest : l->round;
     l->slot_size = all < most ? all : most;
     if (l->scratch_size != 0 && l->scratch_size < SCRATCH_BYTES)
-        l->scratch_size = SCRATCH_BYTES;
+        l->scratch_size = all < SCRATCH_BYTES && all > l->scratch_size ? all : SCRATCH_BYTES;
     return WCODEC_OK;
 }
 
@@ -208,7 +215,7 @@ static wcodec_status start(struct loader *l, struct slot *s, wcodec_loading **lo
     *bytes = 0;
     s->count = 0;
     s->coded = false;
-    for (; l->next < l->count && *bytes < SLOT_BYTES; l->next++) {
+    for (; l->next < l->count && *bytes < l->round; l->next++) {
         status = take(l, s, &at, &work_at, &l->items[count], &taken, err);
         if (status != WCODEC_OK)
             wcodec_resident_prefix(l->wanted[l->next].item, err);
