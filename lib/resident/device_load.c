@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Tensors become resident on a device without passing through host memory: they are loaded to where
- * they stay, and matrices to one of three slots, from where the device codes them at a fixed rate.
- * While one slot is being loaded, the one before it is measured, planned by the host, and coded,
- * and the one before that is still being coded. */
+ * they stay, and matrices to one of four slots, from where the device codes them at a fixed rate.
+ * While one slot is being loaded, and the one before it comes to its end, the one before that is
+ * planned by the host from what the device has measured, and coded. */
 #include "core/error.h"
 #include "core/memory.h"
 #include "encode/fixed.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <wcodec/load.h>
 
-enum { SLOTS = 3, PLACE = 256 /* bytes that places are multiples of */ };
+enum { SLOTS = 4, PLACE = 256 /* bytes that places are multiples of */ };
 
 /* Decoded bytes of a round, but for its last tensor: some rounds, if that does not make them small.
  */
@@ -35,7 +35,9 @@ struct slot {
     uint64_t work_size;
     struct matrix *matrices;
     size_t count;
-    bool coded; /* but perhaps not compared yet */
+    wcodec_loading *loading; /* NULL: there is none */
+    uint64_t bytes;          /* that it loads */
+    bool coded;              /* but perhaps not compared yet */
 };
 
 struct loader {
@@ -202,26 +204,24 @@ static wcodec_status take(struct loader *l, struct slot *s, uint64_t *at, uint64
     return WCODEC_OK;
 }
 
-/* Begin to load the next tensors; *loading is NULL if there are none left. */
-static wcodec_status start(struct loader *l, struct slot *s, wcodec_loading **loading,
-                           uint64_t *bytes, wcodec_error *err)
+/* Begin to load the next tensors, if there are any left. */
+static wcodec_status start(struct loader *l, struct slot *s, wcodec_error *err)
 {
     uint64_t at = 0, work_at = 0;
     size_t count = 0;
     bool taken = true;
     wcodec_load_options options;
     wcodec_status status = WCODEC_OK;
-    *loading = NULL;
-    *bytes = 0;
+    s->bytes = 0;
     s->count = 0;
     s->coded = false;
-    for (; l->next < l->count && *bytes < l->round; l->next++) {
+    for (; l->next < l->count && s->bytes < l->round; l->next++) {
         status = take(l, s, &at, &work_at, &l->items[count], &taken, err);
         if (status != WCODEC_OK)
             wcodec_resident_prefix(l->wanted[l->next].item, err);
         if (status != WCODEC_OK || !taken)
             break;
-        *bytes += l->items[count++].size;
+        s->bytes += l->items[count++].size;
     }
     if (status == WCODEC_OK && work_at != 0)
         status = reserve_work(l, s, work_at, err);
@@ -229,7 +229,7 @@ static wcodec_status start(struct loader *l, struct slot *s, wcodec_loading **lo
         return status;
     wcodec_load_options_init(&options);
     options.memory = l->b->name;
-    return wcodec_load_start(l->reader, l->items, count, &options, loading, err);
+    return wcodec_load_start(l->reader, l->items, count, &options, &s->loading, err);
 }
 
 static struct wcodec_matrix matrix_of(const struct loader *l, const struct slot *s,
@@ -267,24 +267,6 @@ static wcodec_status measure(const struct loader *l, struct slot *s, wcodec_erro
     return status == WCODEC_OK ? status : device_failed(l, status, &e, err);
 }
 
-struct planning {
-    const struct loader *l;
-    struct slot *s;
-};
-
-static void plan(void *argument, size_t i)
-{
-    const struct planning *p = argument;
-    struct matrix *m = &p->s->matrices[i];
-    const uint8_t *host = host_of(p->l, p->s, m);
-    const struct wcodec_matrix_work w = wcodec_matrix_work(&m->view);
-    const struct wcodec_fixed_counts *first = (const void *)(host + w.counts),
-                                     *const counts[WCODEC_FIXED_CHOICES] = {first,
-                                                                            first + m->view.tiles};
-    /* Products have no foreign elements. */
-    m->suits = wcodec_fixed_plan(&m->view, counts, &m->plan) && m->plan.foreign == 0;
-}
-
 /* The number of each tile's first spilled element, and that nothing is known to differ. */
 static void number_spilled(const struct matrix *m, uint8_t *host)
 {
@@ -300,6 +282,26 @@ static void number_spilled(const struct matrix *m, uint8_t *host)
     wcodec_store_u32(host + w.differs, 0);
 }
 
+struct planning {
+    const struct loader *l;
+    struct slot *s;
+};
+
+static void plan(void *argument, size_t i)
+{
+    const struct planning *p = argument;
+    struct matrix *m = &p->s->matrices[i];
+    uint8_t *host = host_of(p->l, p->s, m);
+    const struct wcodec_matrix_work w = wcodec_matrix_work(&m->view);
+    const struct wcodec_fixed_counts *first = (const void *)(host + w.counts),
+                                     *const counts[WCODEC_FIXED_CHOICES] = {first,
+                                                                            first + m->view.tiles};
+    /* Products have no foreign elements. */
+    m->suits = wcodec_fixed_plan(&m->view, counts, &m->plan) && m->plan.foreign == 0;
+    if (m->suits)
+        number_spilled(m, host);
+}
+
 static wcodec_status code_fixed(const struct loader *l, const struct slot *s, struct matrix *m,
                                 wcodec_error *e)
 {
@@ -310,7 +312,6 @@ static wcodec_status code_fixed(const struct loader *l, const struct slot *s, st
     const uint64_t shifts = f->bands * WCODEC_FIXED_ROWS;
     uint8_t *host = host_of(l, s, m);
     const struct wcodec_matrix matrix = matrix_of(l, s, m);
-    number_spilled(m, host);
     wcodec_status status =
         b->copy(l->queue, m->item->memory, 0, s->work,
                 m->work_at + (f->bits - WCODEC_FIXED_BITS_MIN) * shifts, shifts, e);
@@ -385,45 +386,62 @@ static wcodec_status wait(const struct loader *l, wcodec_error *err)
     return status == WCODEC_OK ? status : device_failed(l, status, &e, err);
 }
 
-/* The slot that was measured is coded, the one before it has been. */
-static wcodec_status advance(struct loader *l, unsigned measured, wcodec_error *err)
+/* A slot that was measured is coded; the one before it has been. */
+static wcodec_status advance(const struct loader *l, struct slot *measured, struct slot *before,
+                             wcodec_error *err)
 {
     wcodec_status status = wait(l, err);
     if (status == WCODEC_OK)
-        status = check(l, &l->slots[(measured + SLOTS - 1) % SLOTS], err);
-    return status == WCODEC_OK ? code(l, &l->slots[measured], err) : status;
+        status = check(l, before, err);
+    return status == WCODEC_OK ? code(l, measured, err) : status;
+}
+
+/* Wait for a slot's load, and have what it brought measured. */
+static wcodec_status finish(const struct loader *l, struct slot *s,
+                            struct wcodec_reporter *reporter, wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    if (s->loading != NULL) {
+        status = wcodec_loading_wait(s->loading, NULL, err);
+        wcodec_loading_destroy(s->loading);
+        s->loading = NULL;
+    }
+    if (status == WCODEC_OK)
+        status = wcodec_reporter_add(reporter, s->bytes, err);
+    return status == WCODEC_OK ? measure(l, s, err) : status;
+}
+
+/* Nothing is under way afterwards. */
+static wcodec_status stop(const struct loader *l, wcodec_error *err)
+{
+    for (unsigned i = 0; i < SLOTS; i++)
+        if (l->slots[i].loading != NULL) {
+            wcodec_loading_cancel(l->slots[i].loading);
+            wcodec_loading_destroy(l->slots[i].loading);
+        }
+    return wait(l, err);
 }
 
 static wcodec_status run(struct loader *l, struct wcodec_reporter *reporter, wcodec_error *err)
 {
     wcodec_status status = WCODEC_OK;
-    wcodec_loading *loading = NULL;
-    bool more = true;
-    for (unsigned i = 0; more && status == WCODEC_OK; i = (i + 1) % SLOTS) {
-        struct slot *s = &l->slots[i];
-        uint64_t bytes;
-        status = start(l, s, &loading, &bytes, err);
+    /* Two rounds more than there is to load: one to finish the last load, one to code it. */
+    for (unsigned i = 0, after = 0; after < 3 && status == WCODEC_OK; i = (i + 1) % SLOTS) {
+        struct slot *const s = &l->slots[i], *const ending = &l->slots[(i + 3) % SLOTS],
+                           *const measured = &l->slots[(i + 2) % SLOTS],
+                           *const coded = &l->slots[(i + 1) % SLOTS];
+        status = start(l, s, err);
+        if (s->loading == NULL)
+            after++;
         if (status == WCODEC_OK)
-            status = advance(l, (i + SLOTS - 1) % SLOTS, err);
-        more = loading != NULL;
-        if (more) {
-            if (status != WCODEC_OK)
-                wcodec_loading_cancel(loading);
-            const wcodec_status loaded =
-                wcodec_loading_wait(loading, NULL, status == WCODEC_OK ? err : NULL);
-            wcodec_loading_destroy(loading);
-            status = status == WCODEC_OK ? loaded : status;
-        }
+            status = advance(l, measured, coded, err);
         if (status == WCODEC_OK)
-            status = wcodec_reporter_add(reporter, bytes, err);
-        if (status == WCODEC_OK)
-            status = measure(l, s, err);
+            status = finish(l, ending, reporter, err);
     }
-    /* The last round had nothing to load, and coded what the one before it measured. */
-    const wcodec_status waited = wait(l, status == WCODEC_OK ? err : NULL);
-    for (unsigned k = 0; k < SLOTS && status == WCODEC_OK && waited == WCODEC_OK; k++)
+    const wcodec_status stopped = stop(l, status == WCODEC_OK ? err : NULL);
+    for (unsigned k = 0; k < SLOTS && status == WCODEC_OK && stopped == WCODEC_OK; k++)
         status = check(l, &l->slots[k], err);
-    return status == WCODEC_OK ? waited : status;
+    return status == WCODEC_OK ? stopped : status;
 }
 
 wcodec_status wcodec_resident_load(const wcodec_reader *reader, wcodec_resident *resident,
