@@ -250,6 +250,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_save(struct wcodec_warp *warp,
                                               const struct wcodec_lossy_stream *s, uint32_t to)
 {
     const uint64_t from = (uint64_t)(uintptr_t)s->in.from;
+    wcodec_sync_warp(warp); /* what was saved before has been read */
     wcodec_put_u4(
         warp, to,
         wcodec_make_u4(s->in.at, s->in.next, s->in.load - 16 * wcodec_lane(warp), s->patched));
