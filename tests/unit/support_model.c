@@ -167,3 +167,56 @@ void support_expect_restores(wcodec_context *context, const struct support_sink 
     wcodec_reader_close(reader);
     support_sink_free(&restored);
 }
+
+static void check_restored(const wcodec_reader *reader, const uint8_t *data, size_t size)
+{
+    struct support_sink file;
+    wcodec_error err = {0};
+    support_sink_init(&file);
+    if (wcodec_reader_restore(reader, 0, support_sink_write, &file, NULL, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    assert_true(file.size > size);
+    assert_memory_equal(file.data + file.size - size, data, size);
+    assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, &err), WCODEC_OK);
+    support_sink_free(&file);
+}
+
+/* Parts of the tensor's size are enough to decode it. */
+static void check_little_memory(const struct support_sink *coded, uint64_t rows,
+                                const uint8_t *data, size_t size)
+{
+    wcodec_context *context = support_context_limited(2, 3 << 20);
+    wcodec_reader *reader;
+    uint8_t *out = malloc(size);
+    wcodec_error err = {0};
+    assert_int_equal(wcodec_reader_open_memory(context, coded->data, coded->size, &reader, NULL),
+                     WCODEC_OK);
+    if (wcodec_reader_decode(reader, 0, out, size, NULL, &err) != WCODEC_OK)
+        fail_msg("%llu rows: %s", (unsigned long long)rows, err.text);
+    assert_memory_equal(out, data, size);
+    wcodec_reader_close(reader);
+    wcodec_context_destroy(context);
+    free(out);
+}
+
+void support_expect_tensor(wcodec_context *context, uint64_t *seed,
+                           const struct support_sink *coded, uint64_t rows, const uint8_t *data,
+                           size_t size)
+{
+    wcodec_reader *reader;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_int_equal(wcodec_reader_open_memory(context, coded->data, coded->size, &reader, NULL),
+                     WCODEC_OK);
+    support_expect_rows(reader, 0, 1, seed, rows, data, size);
+    check_restored(reader, data, size);
+    wcodec_reader_close(reader);
+    assert_int_equal(fwrite(coded->data, 1, coded->size, file), coded->size);
+    assert_int_equal(fflush(file), 0);
+    assert_int_equal(wcodec_reader_open_fd(context, fileno(file), &reader, NULL), WCODEC_OK);
+    support_expect_rows(reader, 0, 1, seed, rows, data, size);
+    check_restored(reader, data, size);
+    wcodec_reader_close(reader);
+    fclose(file);
+    check_little_memory(coded, rows, data, size);
+}

@@ -56,4 +56,10 @@ void support_sink_free(struct support_sink *sink);
 void support_expect_restores(wcodec_context *context, const struct support_sink *sink,
                              const void *original, size_t size);
 
+/* The only tensor of a file in memory, of so many rows: its rows are as in `data`, and the file
+ * restores to what ends in them; from memory, from a file, and in little memory. */
+void support_expect_tensor(wcodec_context *context, uint64_t *seed,
+                           const struct support_sink *coded, uint64_t rows, const uint8_t *data,
+                           size_t size);
+
 #endif

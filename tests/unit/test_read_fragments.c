@@ -84,51 +84,6 @@ static void check_description(const wcodec_reader *reader, const struct model *m
     assert_int_equal(info.element_bits, wcodec_dtype_bits(m->dtype));
 }
 
-static void check_restore(const wcodec_reader *reader, const uint8_t *data, size_t size)
-{
-    struct support_sink file;
-    wcodec_error err = {0};
-    support_sink_init(&file);
-    if (wcodec_reader_restore(reader, 0, support_sink_write, &file, NULL, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    assert_true(file.size > size);
-    assert_memory_equal(file.data + file.size - size, data, size);
-    assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, &err), WCODEC_OK);
-    support_sink_free(&file);
-}
-
-static void check_file(wcodec_context *context, uint64_t *seed, const struct model *m,
-                       const struct support_sink *coded, const uint8_t *data, size_t size)
-{
-    wcodec_reader *reader;
-    FILE *file = tmpfile();
-    assert_non_null(file);
-    assert_int_equal(fwrite(coded->data, 1, coded->size, file), coded->size);
-    assert_int_equal(fflush(file), 0);
-    assert_int_equal(wcodec_reader_open_fd(context, fileno(file), &reader, NULL), WCODEC_OK);
-    support_expect_rows(reader, 0, 1, seed, m->rows, data, size);
-    check_restore(reader, data, size);
-    wcodec_reader_close(reader);
-    fclose(file);
-}
-
-/* Parts of the tensor's size are enough to decode it. */
-static void check_little_memory(const struct support_sink *coded, const uint8_t *data, size_t size)
-{
-    wcodec_context *context = support_context_limited(2, 3 << 20);
-    wcodec_reader *reader;
-    uint8_t *out = malloc(size);
-    wcodec_error err = {0};
-    assert_int_equal(wcodec_reader_open_memory(context, coded->data, coded->size, &reader, NULL),
-                     WCODEC_OK);
-    if (wcodec_reader_decode(reader, 0, out, size, NULL, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    assert_memory_equal(out, data, size);
-    wcodec_reader_close(reader);
-    wcodec_context_destroy(context);
-    free(out);
-}
-
 static void test_models(void **state)
 {
     uint64_t seed = support_seed();
@@ -145,11 +100,8 @@ static void test_models(void **state)
         assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, NULL),
                          WCODEC_OK);
         check_description(reader, m);
-        support_expect_rows(reader, 0, 1, &seed, m->rows, data, size);
-        check_restore(reader, data, size);
         wcodec_reader_close(reader);
-        check_file(context, &seed, m, &coded, data, size);
-        check_little_memory(&coded, data, size);
+        support_expect_tensor(context, &seed, &coded, m->rows, data, size);
         support_sink_free(&coded);
         free(data);
     }
