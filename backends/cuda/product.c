@@ -109,7 +109,8 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
     cu_result result = d->cu->context_push(d->context);
     if (result != 0)
         return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
-    wcodec_gpu_plan_rows(r, r->memory->address + r->offset, d->limits.units, &l);
+    wcodec_gpu_plan_rows(r, r->memory->address + r->offset, d->limits.units,
+                         (unsigned)d->limits.shared, &l);
     result = launch(d, d->products[WCODEC_PRODUCTS + l.kernel], l.groups, l.threads, l.shared,
                     queue, false, &l.arguments);
     d->cu->context_pop(&context);

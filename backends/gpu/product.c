@@ -94,19 +94,19 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
     return vectors;
 }
 
-enum { ROWS_THREADS = 32 * WCODEC_GPU_ROWS_WARPS, ROWS_GROUPS = 2 /* of a unit */ };
+enum { ROWS_WARPS = 2 * WCODEC_GPU_ROWS_WARPS /* of a unit */ };
 
-static uint32_t groups_of(uint64_t tasks, uint32_t of_group, unsigned units)
+static uint32_t groups_of(uint64_t tasks, uint32_t of_group, uint64_t most)
 {
-    const uint64_t groups = (tasks + of_group - 1) / of_group, most = (uint64_t)ROWS_GROUPS * units;
+    const uint64_t groups = (tasks + of_group - 1) / of_group;
     return (uint32_t)(groups < most ? groups : most);
 }
 
-void wcodec_gpu_plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned units,
-                          struct wcodec_gpu_rows *launch)
+/* By work-groups of so many warps. */
+static void plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned units, bool neighbours,
+                      uint32_t warps, struct wcodec_gpu_rows *launch)
 {
     const struct wcodec_fixed *f = r->fixed;
-    const bool neighbours = r->indices == 0;
     const uint64_t band = neighbours ? r->first / WCODEC_FIXED_ROWS : 0,
                    end = neighbours
                              ? (r->first + r->count + WCODEC_FIXED_ROWS - 1) / WCODEC_FIXED_ROWS
@@ -118,10 +118,10 @@ void wcodec_gpu_plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned
         kernel++;
     *launch = (struct wcodec_gpu_rows){
         .kernel = kernel,
-        .groups = neighbours ? groups_of(tiles, ROWS_THREADS / 32, units)
-                             : groups_of(r->count * f->across, ROWS_THREADS / 4, units),
-        .threads = ROWS_THREADS,
-        .shared = neighbours ? WCODEC_GPU_ROWS_SHARED : 0,
+        .groups = groups_of(neighbours ? tiles : r->count * f->across,
+                            neighbours ? warps : 8 * warps, (uint64_t)units * (ROWS_WARPS / warps)),
+        .threads = 32 * warps,
+        .shared = neighbours ? warps * WCODEC_RECORD_STAGE : 0,
         .arguments = {.job = {.records =
                                   matrix + f->tiles_begin + band * f->across * f->record_size,
                               .spilled = matrix + f->spilled_begin,
@@ -142,4 +142,34 @@ void wcodec_gpu_plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned
                       .count = r->count,
                       .tiles = (uint32_t)tiles},
     };
+}
+
+void wcodec_gpu_plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned units,
+                          unsigned shared, struct wcodec_gpu_rows *launch)
+{
+    plan_rows(r, matrix, units, r->indices == 0,
+              shared < WCODEC_GPU_ROWS_SHARED ? WCODEC_GPU_ROWS_WARPS / 2 : WCODEC_GPU_ROWS_WARPS,
+              launch);
+}
+
+uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *p, uint64_t matrix,
+                                       unsigned parts, uint64_t first,
+                                       struct wcodec_gpu_product *launch)
+{
+    const uint64_t left = p->vectors - first, most = WCODEC_PRODUCT_PLAIN_VECTORS,
+                   vectors = left < most ? left : most;
+    wcodec_gpu_plan_product(p, matrix, 1, UINT32_MAX, first, launch);
+    launch->arguments.vectors = (uint32_t)vectors;
+    launch->arguments.group_bands = 1;
+    launch->arguments.parts = parts;
+    launch->groups = launch->arguments.bands;
+    launch->threads = 64 * parts;
+    launch->shared = launch->threads * WCODEC_PRODUCT_PLAIN_VECTORS * (uint32_t)sizeof(float);
+    return vectors;
+}
+
+void wcodec_gpu_plan_rows_plain(const struct wcodec_rows *r, uint64_t matrix, unsigned units,
+                                struct wcodec_gpu_rows *launch)
+{
+    plan_rows(r, matrix, units, false, 2, launch);
 }

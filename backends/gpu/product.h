@@ -70,8 +70,16 @@ struct wcodec_gpu_rows {
     struct wcodec_rows_launch arguments;
 };
 
-/* The same of rows. */
+/* The same of rows, whose kernels take any shared memory. */
 void wcodec_gpu_plan_rows(const struct wcodec_rows *rows, uint64_t matrix, unsigned units,
-                          struct wcodec_gpu_rows *launch);
+                          unsigned shared, struct wcodec_gpu_rows *launch);
+
+/* The same for kernels of plain work-items (product_plain.h), of which `kernel` says the row that
+ * has the same bits; parts: of a work-group of 64 work-items each. */
+uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *product, uint64_t matrix,
+                                       unsigned parts, uint64_t first,
+                                       struct wcodec_gpu_product *launch);
+void wcodec_gpu_plan_rows_plain(const struct wcodec_rows *rows, uint64_t matrix, unsigned units,
+                                struct wcodec_gpu_rows *launch);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What products (product.h) and rows (fixed_row.h) of matrices at a fixed rate
+/* What products (product.h, product_plain.h) and rows (fixed_row.h) of matrices at a fixed rate
  * make of records and numbers, a lane by itself. */
 #ifndef WCODEC_KERNELS_FIXED_ELEMENTS_H
 #define WCODEC_KERNELS_FIXED_ELEMENTS_H
