@@ -82,6 +82,8 @@ static cu_result launch(const struct wcodec_device *d, cu_function function, uin
 static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
                               const struct wcodec_product *p, wcodec_error *err)
 {
+    const struct wcodec_gpu_product_limits limits = {d->limits.units, WCODEC_PRODUCT_WARPS,
+                                                     (unsigned)d->limits.shared};
     cu_context context;
     if (!d->tensor_cores)
         return no_code(d, err);
@@ -90,8 +92,7 @@ static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
         return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
     for (uint64_t first = 0; first < p->vectors && result == 0;) {
         struct wcodec_gpu_product l;
-        first += wcodec_gpu_plan_product(p, p->memory->address + p->offset, d->limits.units,
-                                         (unsigned)d->limits.shared, first, &l);
+        first += wcodec_gpu_plan_product(p, p->memory->address + p->offset, &limits, first, &l);
         result = launch(d, d->products[l.kernel], l.groups, l.threads, alone(d, l.shared), queue,
                         true, &l.arguments);
     }

@@ -46,12 +46,13 @@ static wcodec_status run(const struct wcodec_device *device,
 static wcodec_status multiply(struct wcodec_device *device, uint64_t queue,
                               const struct wcodec_product *product, wcodec_error *err)
 {
+    static const struct wcodec_gpu_product_limits limits = {UNITS, WCODEC_PRODUCT_WARPS, SHARED};
     wcodec_status status = WCODEC_OK;
     (void)queue;
     for (uint64_t first = 0; first < product->vectors && status == WCODEC_OK;) {
         struct wcodec_gpu_product l;
         first += wcodec_gpu_plan_product(product, address_of(product->memory) + product->offset,
-                                         UNITS, SHARED, first, &l);
+                                         &limits, first, &l);
         const struct wcodec_lanes_launch lanes = {run_product, &l,       l.groups,
                                                   l.threads,   l.shared, SEED + first};
         status = run(device, &lanes, err);

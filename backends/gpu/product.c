@@ -36,16 +36,17 @@ static unsigned kernel_of(unsigned bits, uint64_t vectors, bool staged)
     return k;
 }
 
-/* Bands for each work-group: as many as give every unit one, each at least two warps; of matrices
+/* Bands for each work-group: as many as give every group one, each at least two warps; of matrices
  * that take several rounds, so few that the last one is short. */
-static uint32_t bands_of_group(uint64_t bands, unsigned units)
+static uint32_t bands_of_group(uint64_t bands, const struct wcodec_gpu_product_limits *limits)
 {
-    const uint64_t each = (bands + units - 1) / units;
-    return each <= WCODEC_PRODUCT_WARPS / 2 ? (uint32_t)each : 4;
+    const uint64_t each = (bands + limits->groups - 1) / limits->groups;
+    return each <= limits->warps / 2 ? (uint32_t)each : 4;
 }
 
-uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix, unsigned units,
-                                 unsigned shared, uint64_t first, struct wcodec_gpu_product *launch)
+uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix,
+                                 const struct wcodec_gpu_product_limits *limits, uint64_t first,
+                                 struct wcodec_gpu_product *launch)
 {
     const struct wcodec_fixed *f = p->fixed;
     const uint64_t left = p->vectors - first,
@@ -54,14 +55,15 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
     const unsigned kernel = kernel_of(f->bits, vectors,
                                       !by_16 || f->columns % WCODEC_FIXED_COLUMNS != 0),
                    eights = wcodec_product_rows[kernel].eights;
-    uint32_t bands = bands_of_group(f->bands, units);
-    uint32_t parts = WCODEC_PRODUCT_WARPS / bands;
+    uint32_t bands = bands_of_group(f->bands, limits);
+    uint32_t parts = limits->warps / bands;
     if (parts > f->across)
         parts = (uint32_t)f->across;
     if (wcodec_product_rows[kernel].staged && parts > WCODEC_PRODUCT_STAGED_PARTS)
         parts = WCODEC_PRODUCT_STAGED_PARTS;
     const bool staged = wcodec_product_rows[kernel].staged;
-    while (wcodec_product_shared(bands, parts, eights, staged) > shared && bands * parts > 1)
+    while (wcodec_product_shared(bands, parts, eights, staged) > limits->shared &&
+           bands * parts > 1)
         if (parts > 1)
             parts--;
         else
@@ -156,9 +158,10 @@ uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *p, uint64_t 
                                        unsigned parts, uint64_t first,
                                        struct wcodec_gpu_product *launch)
 {
+    static const struct wcodec_gpu_product_limits any = {1, WCODEC_PRODUCT_WARPS, UINT32_MAX};
     const uint64_t left = p->vectors - first, most = WCODEC_PRODUCT_PLAIN_VECTORS,
                    vectors = left < most ? left : most;
-    wcodec_gpu_plan_product(p, matrix, 1, UINT32_MAX, first, launch);
+    wcodec_gpu_plan_product(p, matrix, &any, first, launch);
     launch->arguments.vectors = (uint32_t)vectors;
     launch->arguments.group_bands = 1;
     launch->arguments.parts = parts;

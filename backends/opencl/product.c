@@ -9,9 +9,11 @@
 #include <stdio.h>
 
 enum {
-    PRODUCT_ITEMS = 256,     /* of a work-group by tensor cores: as the local memory has room for */
-    PRODUCT_GROUPS = 2,      /* of a unit */
-    PRODUCT_REGISTERS = 128, /* of a work-item, so that there are so many */
+    /* By tensor cores. A work-group's local memory, 48 KiB, has no room for CUDA's 16 warps: two
+     * groups share a unit, whose registers are enough for just so many. */
+    PRODUCT_GROUPS = 2,
+    PRODUCT_WARPS = 8,
+    PRODUCT_REGISTERS = 65536 / (PRODUCT_GROUPS * PRODUCT_WARPS * 32),
     ROWS_REGISTERS = 64,
     PLAIN_PARTS = 4, /* of a work-group, on GPUs */
     PLAIN_ITEMS = 64 /* of a part */
@@ -48,7 +50,7 @@ static wcodec_status make(const struct wcodec_device *d, struct wcodec_opencl_pr
     p->program.buffers = WCODEC_OPENCL_BUFFERS_2;
     p->program.items = kind == WCODEC_OPENCL_PLAIN_PRODUCT ? PLAIN_ITEMS * plain_parts(d)
                        : plain                             ? (unsigned)PLAIN_ITEMS
-                                                           : (unsigned)PRODUCT_ITEMS;
+                                                           : 32u * PRODUCT_WARPS;
     wcodec_status status = wcodec_opencl_program_build(
         d, plain ? WCODEC_VARIANT_LOOPS : WCODEC_VARIANT_NVIDIA, more, &p->program, err);
     if (status != WCODEC_OK)
@@ -201,8 +203,9 @@ static wcodec_status find_product(struct wcodec_device *d, const struct wcodec_p
 {
     const bool cores = by_tensor_cores(d);
     wcodec_error own = {0};
-    *taken = cores ? wcodec_gpu_plan_product(p, p->offset, PRODUCT_GROUPS * d->units,
-                                             most_shared(d), first, l)
+    const struct wcodec_gpu_product_limits limits = {PRODUCT_GROUPS * d->units, PRODUCT_WARPS,
+                                                     most_shared(d)};
+    *taken = cores ? wcodec_gpu_plan_product(p, p->offset, &limits, first, l)
                    : wcodec_gpu_plan_product_plain(p, p->offset, plain_parts(d), first, l);
     const struct wcodec_product_row *row = &wcodec_product_rows[l->kernel];
     unsigned k = l->kernel;
