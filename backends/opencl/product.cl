@@ -17,9 +17,9 @@
 #if WCODEC_PRODUCT == 1 || WCODEC_PRODUCT == 4
 /* bias: any buffer if there is none. shared: as much as the launch says. */
 WCODEC_OPENCL_KERNEL void wcodec_product(__global uint8_t *matrix, __global uint8_t *x,
-                                          __global uint8_t *y, __global uint8_t *bias,
-                                          const struct wcodec_product_launch launch,
-                                          __local uint4 *shared)
+                                         __global uint8_t *y, __global uint8_t *bias,
+                                         const struct wcodec_product_launch launch,
+                                         __local uint4 *shared)
 {
     struct wcodec_product_launch l = launch;
     l.shifts += (ulong)matrix;
@@ -46,9 +46,9 @@ WCODEC_OPENCL_KERNEL void wcodec_product(__global uint8_t *matrix, __global uint
 #else
 /* indices: any buffer if there are none. */
 WCODEC_OPENCL_KERNEL void wcodec_product(__global uint8_t *matrix, __global uint8_t *indices,
-                                          __global uint8_t *out,
-                                          const struct wcodec_rows_launch launch,
-                                          __local uint4 *shared)
+                                         __global uint8_t *out,
+                                         const struct wcodec_rows_launch launch,
+                                         __local uint4 *shared)
 {
     struct wcodec_rows_launch l = launch;
 #if WCODEC_PRODUCT == 2
