@@ -243,7 +243,8 @@ struct wcodec_job_result {
 
 /* A matrix W at a fixed rate whose payload, checked and without foreign elements
  * (doc/format.md 6.2), is in memory of kind DEVICE at a multiple of 256, with padding as encoders
- * write it; and y = x W^T + bias. x, y and bias are native addresses. */
+ * write it; and y = x W^T + bias. x, y and bias are native addresses; on OpenCL, which has none,
+ * cl_mem that they begin. */
 struct wcodec_product {
     const struct wcodec_fixed *fixed;
     struct wcodec_memory *memory;
@@ -260,7 +261,7 @@ struct wcodec_product {
 
 /* Rows of such a matrix, which may have foreign elements: those of the numbers at native address
  * `indices` (int64; one that is no row's is a row of zeros), or `count` from `first` on. They go to
- * the native address `out`, aligned to the element. */
+ * the native address `out`, aligned to the element. Addresses on OpenCL as above. */
 struct wcodec_rows {
     const struct wcodec_fixed *fixed;
     struct wcodec_memory *memory;

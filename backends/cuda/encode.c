@@ -75,7 +75,7 @@ static cu_result compare(const struct wcodec_queue *q, const struct wcodec_matri
         struct wcodec_gpu_encode l;
         void *arguments[] = {&rows.arguments};
         count = wcodec_gpu_plan_piece(f, m->payload, first, scratch, matrix->scratch_size, m->units,
-                                      &rows);
+                                      (unsigned)d->limits.shared, &rows);
         wcodec_gpu_plan_compare(m->elements + 2 * first * f->columns, scratch,
                                 2 * count * f->columns, differs, m->units, &l);
         result = d->cu->launch(d->products[WCODEC_PRODUCTS + rows.kernel], rows.groups, 1, 1,

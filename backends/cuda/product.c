@@ -84,6 +84,8 @@ static cu_result launch(const struct wcodec_device *d, cu_function function, uin
 static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
                               const struct wcodec_product *p, wcodec_error *err)
 {
+    const struct wcodec_gpu_product_limits limits = {d->limits.units, WCODEC_PRODUCT_WARPS,
+                                                     (unsigned)d->limits.shared};
     cu_result result = 0;
     if (!d->tensor_cores)
         return no_code(d, err);
@@ -92,8 +94,7 @@ static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
         return status;
     for (uint64_t first = 0; first < p->vectors && result == 0;) {
         struct wcodec_gpu_product l;
-        first += wcodec_gpu_plan_product(p, p->memory->address + p->offset, d->limits.units,
-                                         (unsigned)d->limits.shared, first, &l);
+        first += wcodec_gpu_plan_product(p, p->memory->address + p->offset, &limits, first, &l);
         result = launch(d, d->products[l.kernel], l.groups, l.threads, alone(d, l.shared), queue,
                         true, &l.arguments);
     }
@@ -110,7 +111,8 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
     const wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         return status;
-    wcodec_gpu_plan_rows(r, r->memory->address + r->offset, d->limits.units, &l);
+    wcodec_gpu_plan_rows(r, r->memory->address + r->offset, d->limits.units,
+                         (unsigned)d->limits.shared, &l);
     const cu_result result = launch(d, d->products[WCODEC_PRODUCTS + l.kernel], l.groups, l.threads,
                                     l.shared, queue, false, &l.arguments);
     wcodec_cuda_leave(d, 0, "", NULL);

@@ -5,6 +5,7 @@
 #include "backends/kernels/encode_fixed.h"
 #include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
+#include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
 #include "backends/kernels/work_group.h"

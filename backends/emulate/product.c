@@ -9,6 +9,7 @@
 #include "backends/gpu/encode.h"
 #include "backends/gpu/product.h"
 #include "backends/kernels/encode_fixed.h"
+#include "backends/kernels/rows.h"
 
 /* As little shared memory as the least of the devices has. */
 enum { UNITS = 3, SHARED = 99 << 10, SEED = 1 };
@@ -47,12 +48,13 @@ static wcodec_status run(const struct wcodec_device *device,
 static wcodec_status multiply(struct wcodec_device *device, uint64_t queue,
                               const struct wcodec_product *product, wcodec_error *err)
 {
+    static const struct wcodec_gpu_product_limits limits = {UNITS, WCODEC_PRODUCT_WARPS, SHARED};
     wcodec_status status = WCODEC_OK;
     (void)queue;
     for (uint64_t first = 0; first < product->vectors && status == WCODEC_OK;) {
         struct wcodec_gpu_product l;
         first += wcodec_gpu_plan_product(product, address_of(product->memory) + product->offset,
-                                         UNITS, SHARED, first, &l);
+                                         &limits, first, &l);
         const struct wcodec_lanes_launch lanes = {run_product, &l,       l.groups,
                                                   l.threads,   l.shared, SEED + first};
         status = run(device, &lanes, err);
@@ -65,7 +67,7 @@ static wcodec_status decode_rows(struct wcodec_device *device, uint64_t queue,
 {
     struct wcodec_gpu_rows l;
     (void)queue;
-    wcodec_gpu_plan_rows(rows, address_of(rows->memory) + rows->offset, UNITS, &l);
+    wcodec_gpu_plan_rows(rows, address_of(rows->memory) + rows->offset, UNITS, SHARED, &l);
     const struct wcodec_lanes_launch lanes = {run_rows, &l, l.groups, l.threads, l.shared, SEED};
     return run(device, &lanes, err);
 }
@@ -127,7 +129,7 @@ static wcodec_status compare(const struct wcodec_device *device, const struct wc
         struct wcodec_gpu_rows rows;
         struct wcodec_gpu_encode l;
         count = wcodec_gpu_plan_piece(f, m->payload, first, scratch, matrix->scratch_size, UNITS,
-                                      &rows);
+                                      SHARED, &rows);
         wcodec_gpu_plan_compare(m->elements + 2 * first * f->columns, scratch,
                                 2 * count * f->columns, differs, UNITS, &l);
         const struct wcodec_lanes_launch lanes = {run_rows,     &rows,       rows.groups,

@@ -36,27 +36,28 @@ static unsigned kernel_of(unsigned bits, uint64_t vectors, bool staged)
     return k;
 }
 
-/* Bands for each work-group: as many as give every unit one, each at least two warps; of matrices
+/* Bands for each work-group: as many as give every group one, each at least two warps; of matrices
  * that take several rounds, so few that the last one is short. */
-static uint32_t bands_of_group(uint64_t bands, unsigned units)
+static uint32_t bands_of_group(uint64_t bands, const struct wcodec_gpu_product_limits *limits)
 {
-    const uint64_t each = (bands + units - 1) / units;
-    return each <= WCODEC_PRODUCT_WARPS / 2 ? (uint32_t)each : 4;
+    const uint64_t each = (bands + limits->groups - 1) / limits->groups;
+    return each <= limits->warps / 2 ? (uint32_t)each : 4;
 }
 
 /* How the warps of a work-group divide the matrix: bands side by side, parts of a band's tiles.
  * Fewer where shared memory is small. */
 static void divide(const struct wcodec_fixed *f, const struct wcodec_product_row *kernel,
-                   unsigned units, unsigned shared, struct wcodec_gpu_product *launch)
+                   const struct wcodec_gpu_product_limits *limits,
+                   struct wcodec_gpu_product *launch)
 {
-    uint32_t bands = bands_of_group(f->bands, units), parts = WCODEC_PRODUCT_WARPS / bands, needed;
+    uint32_t bands = bands_of_group(f->bands, limits), parts = limits->warps / bands, needed;
     if (parts > f->across)
         parts = (uint32_t)f->across;
     if (kernel->staged && parts > WCODEC_PRODUCT_STAGED_PARTS)
         parts = WCODEC_PRODUCT_STAGED_PARTS;
     for (;;) {
         needed = wcodec_product_shared(bands, parts, kernel->eights, kernel->staged);
-        if (needed <= shared || bands * parts == 1)
+        if (needed <= limits->shared || bands * parts == 1)
             break;
         if (parts > 1)
             parts--;
@@ -70,8 +71,9 @@ static void divide(const struct wcodec_fixed *f, const struct wcodec_product_row
     launch->arguments.parts = parts;
 }
 
-uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix, unsigned units,
-                                 unsigned shared, uint64_t first, struct wcodec_gpu_product *launch)
+uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix,
+                                 const struct wcodec_gpu_product_limits *limits, uint64_t first,
+                                 struct wcodec_gpu_product *launch)
 {
     const struct wcodec_fixed *f = p->fixed;
     const uint64_t left = p->vectors - first,
@@ -99,23 +101,23 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
                       .bias_format = format_of(p->bias_dtype),
                       .by_16 = by_16},
     };
-    divide(f, &wcodec_product_rows[kernel], units, shared, launch);
+    divide(f, &wcodec_product_rows[kernel], limits, launch);
     return vectors;
 }
 
-enum { ROWS_THREADS = 32 * WCODEC_GPU_ROWS_WARPS, ROWS_GROUPS = 2 /* of a unit */ };
+enum { ROWS_WARPS = 2 * WCODEC_GPU_ROWS_WARPS /* of a unit */ };
 
-static uint32_t groups_of(uint64_t tasks, uint32_t of_group, unsigned units)
+static uint32_t groups_of(uint64_t tasks, uint32_t of_group, uint64_t most)
 {
-    const uint64_t groups = (tasks + of_group - 1) / of_group, most = (uint64_t)ROWS_GROUPS * units;
+    const uint64_t groups = (tasks + of_group - 1) / of_group;
     return (uint32_t)(groups < most ? groups : most);
 }
 
-void wcodec_gpu_plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned units,
-                          struct wcodec_gpu_rows *launch)
+/* By work-groups of so many warps. */
+static void plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned units, bool neighbours,
+                      uint32_t warps, struct wcodec_gpu_rows *launch)
 {
     const struct wcodec_fixed *f = r->fixed;
-    const bool neighbours = r->indices == 0;
     const uint64_t band = neighbours ? r->first / WCODEC_FIXED_ROWS : 0,
                    end = neighbours
                              ? (r->first + r->count + WCODEC_FIXED_ROWS - 1) / WCODEC_FIXED_ROWS
@@ -127,10 +129,10 @@ void wcodec_gpu_plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned
         kernel++;
     *launch = (struct wcodec_gpu_rows){
         .kernel = kernel,
-        .groups = neighbours ? groups_of(tiles, ROWS_THREADS / 32, units)
-                             : groups_of(r->count * f->across, ROWS_THREADS / 4, units),
-        .threads = ROWS_THREADS,
-        .shared = neighbours ? WCODEC_GPU_ROWS_SHARED : 0,
+        .groups = groups_of(neighbours ? tiles : r->count * f->across,
+                            neighbours ? warps : 8 * warps, (uint64_t)units * (ROWS_WARPS / warps)),
+        .threads = 32 * warps,
+        .shared = neighbours ? warps * WCODEC_RECORD_STAGE : 0,
         .arguments = {.job = {.records =
                                   matrix + f->tiles_begin + band * f->across * f->record_size,
                               .spilled = matrix + f->spilled_begin,
@@ -153,14 +155,45 @@ void wcodec_gpu_plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned
     };
 }
 
+void wcodec_gpu_plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned units,
+                          unsigned shared, struct wcodec_gpu_rows *launch)
+{
+    plan_rows(r, matrix, units, r->indices == 0,
+              shared < WCODEC_GPU_ROWS_SHARED ? WCODEC_GPU_ROWS_WARPS / 2 : WCODEC_GPU_ROWS_WARPS,
+              launch);
+}
+
+uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *p, uint64_t matrix,
+                                       unsigned parts, uint64_t first,
+                                       struct wcodec_gpu_product *launch)
+{
+    static const struct wcodec_gpu_product_limits any = {1, WCODEC_PRODUCT_WARPS, UINT32_MAX};
+    const uint64_t left = p->vectors - first, most = WCODEC_PRODUCT_PLAIN_VECTORS,
+                   vectors = left < most ? left : most;
+    wcodec_gpu_plan_product(p, matrix, &any, first, launch);
+    launch->arguments.vectors = (uint32_t)vectors;
+    launch->arguments.group_bands = 1;
+    launch->arguments.parts = parts;
+    launch->groups = launch->arguments.bands;
+    launch->threads = 64 * parts;
+    launch->shared = launch->threads * WCODEC_PRODUCT_PLAIN_VECTORS * (uint32_t)sizeof(float);
+    return vectors;
+}
+
+void wcodec_gpu_plan_rows_plain(const struct wcodec_rows *r, uint64_t matrix, unsigned units,
+                                struct wcodec_gpu_rows *launch)
+{
+    plan_rows(r, matrix, units, false, 2, launch);
+}
+
 uint64_t wcodec_gpu_plan_piece(const struct wcodec_fixed *f, uint64_t matrix, uint64_t first,
-                               uint64_t out, uint64_t room, unsigned units,
+                               uint64_t out, uint64_t room, unsigned units, unsigned shared,
                                struct wcodec_gpu_rows *launch)
 {
     const uint64_t most = room / wcodec_fixed_band_size(f) * WCODEC_FIXED_ROWS,
                    left = f->rows - first;
     const struct wcodec_rows rows = {
         .fixed = f, .first = first, .count = left < most ? left : most, .out = out};
-    wcodec_gpu_plan_rows(&rows, matrix, units, launch);
+    wcodec_gpu_plan_rows(&rows, matrix, units, shared, launch);
     return rows.count;
 }

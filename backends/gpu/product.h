@@ -56,12 +56,16 @@ struct wcodec_gpu_product {
     struct wcodec_product_launch arguments;
 };
 
-/* The launch for vectors [first, first + some) of a product, on a device with so many units
- * (multiprocessors), and so many bytes of shared memory for a work-group, 48 KiB at least; returns
- * how many vectors it takes. matrix, of native memory: address of its payload as wcodec_fixed
- * places it. */
+struct wcodec_gpu_product_limits {
+    unsigned groups; /* work-groups that run at a time: those of all units (multiprocessors) */
+    unsigned warps;  /* most of a work-group: 16, or 8 where two of them share a unit */
+    unsigned shared; /* bytes of shared memory that a work-group may have: 48 KiB at least */
+};
+
+/* The launch for vectors [first, first + some) of a product; returns how many vectors it takes.
+ * matrix, of native memory: address of its payload as wcodec_fixed places it. */
 uint64_t wcodec_gpu_plan_product(const struct wcodec_product *product, uint64_t matrix,
-                                 unsigned units, unsigned shared, uint64_t first,
+                                 const struct wcodec_gpu_product_limits *limits, uint64_t first,
                                  struct wcodec_gpu_product *launch);
 
 struct wcodec_gpu_rows {
@@ -70,14 +74,23 @@ struct wcodec_gpu_rows {
     struct wcodec_rows_launch arguments;
 };
 
-/* The same of rows. */
+/* The same of rows, on a device with so many units, and so many bytes of shared memory for a
+ * work-group. */
 void wcodec_gpu_plan_rows(const struct wcodec_rows *rows, uint64_t matrix, unsigned units,
-                          struct wcodec_gpu_rows *launch);
+                          unsigned shared, struct wcodec_gpu_rows *launch);
+
+/* The same for kernels of plain work-items (product_plain.h), of which `kernel` says the row that
+ * has the same bits; parts: of a work-group of 64 work-items each. */
+uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *product, uint64_t matrix,
+                                       unsigned parts, uint64_t first,
+                                       struct wcodec_gpu_product *launch);
+void wcodec_gpu_plan_rows_plain(const struct wcodec_rows *rows, uint64_t matrix, unsigned units,
+                                struct wcodec_gpu_rows *launch);
 
 /* Rows from `first` on to address `out`, as many whole bands as `room` bytes have place for;
  * returns their number. A band has. */
 uint64_t wcodec_gpu_plan_piece(const struct wcodec_fixed *fixed, uint64_t matrix, uint64_t first,
-                               uint64_t out, uint64_t room, unsigned units,
+                               uint64_t out, uint64_t room, unsigned units, unsigned shared,
                                struct wcodec_gpu_rows *launch);
 
 #endif

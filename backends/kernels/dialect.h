@@ -68,7 +68,6 @@
  *   wcodec_copy_part(warp, to, from, size)  `size` of 16 bytes, then zeros, as wcodec_copy_16()
  *   wcodec_allow_next_launch(warp)  the next launch may begin
  *   wcodec_wait_for_launch(warp)    what the launches before this one have stored can be read now
- *   wcodec_bits_float(bits)      the float of these bits
  *   wcodec_shared_add(warp, address, v)  to a word of shared memory, to which others may add too
  *
  * For both:
@@ -78,6 +77,7 @@
  *   wcodec_entry_at(first, index, step)  first + step * index
  *   wcodec_select_bits(mask, a, b)  of a where the mask has ones, of b elsewhere
  *   wcodec_rotate_right(v, n), wcodec_shift_pair(low, high, n)  the lower half of high:low >> n
+ *   wcodec_bits_float(bits)      the float of these bits
  *   WCODEC_POPCOUNT(v), wcodec_first_bit(v)  the number of the lowest bit set, v not 0
  *   WCODEC_UNROLL_ALL            before a loop: its arrays are for registers
  *   WCODEC_UNROLL_SOME, WCODEC_UNROLL_NONE  a few rounds at a time; none

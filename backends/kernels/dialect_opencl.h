@@ -21,6 +21,7 @@ typedef uint4 wcodec_u4;
 #define WCODEC_ALIGNED_16 __attribute__((aligned(16)))
 #define WCODEC_DEVICE_FUNCTION static inline __attribute__((always_inline))
 #define WCODEC_GLOBAL __global
+#define WCODEC_GROUP_LOCAL __local /* whatever a lane is */
 #define WCODEC_POPCOUNT(x) popcount((uint32_t)(x))
 #define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(short)(v) : (int32_t)(char)(v))
 #define WCODEC_FLOAT_BITS(f) as_uint(f)
@@ -118,6 +119,29 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotate_right(uint32_t v, uint32_t n)
     return rotate(v, (32 - n) & 31);
 }
 
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_first_bit(uint32_t v)
+{
+    return popcount((v & (0u - v)) - 1);
+}
+
+WCODEC_DEVICE_FUNCTION float wcodec_bits_float(uint32_t bits)
+{
+    return as_float(bits);
+}
+
+#ifndef WCODEC_OPENCL_NVIDIA
+#define wcodec_load_once_u32(from) (*(const __global uint32_t *)(from))
+#define wcodec_load_once_u16(from) ((uint32_t) * (const __global ushort *)(from))
+#define wcodec_load_once_u2(from) (*(const __global uint2 *)(from))
+#define wcodec_load_once_u4(from) (*(const __global uint4 *)(from))
+#define wcodec_load_u32(from) (*(const __global uint32_t *)(from))
+#define wcodec_load_u4(from) (*(const __global uint4 *)(from))
+#define wcodec_store_u32(to, v) (*(__global uint32_t *)(to) = (v))
+#define wcodec_store_u2(to, a, b) (*(__global uint2 *)(to) = (uint2)(a, b))
+#define wcodec_store_u4(to, a, b, c, d) (*(__global uint4 *)(to) = (uint4)(a, b, c, d))
+#define wcodec_store_once_u4(to, a, b, c, d) wcodec_store_u4(to, a, b, c, d)
+#endif
+
 #ifdef WCODEC_SIMT
 #ifdef WCODEC_OPENCL_NVIDIA
 #include "backends/kernels/dialect_ptx.h"
@@ -152,6 +176,10 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_warp_number(const struct wcodec_warp *war
 {
     return wcodec_thread(warp) / 32;
 }
+
+/* A launch begins when those before it have ended. */
+#define wcodec_allow_next_launch(warp) ((void)(warp))
+#define wcodec_wait_for_launch(warp) ((void)(warp))
 #else
 #include "backends/kernels/dialect_portable.h"
 #endif
@@ -197,11 +225,6 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_groups(const struct wcodec_warp *warp)
 WCODEC_DEVICE_FUNCTION void wcodec_sync_group(struct wcodec_warp *warp)
 {
     barrier(CLK_LOCAL_MEM_FENCE);
-}
-
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_first_bit(uint32_t v)
-{
-    return popcount((v & (0u - v)) - 1);
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_atomic_add(__global uint32_t *at, uint32_t v)

@@ -133,14 +133,6 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_table_copy(uint32_t table, uint32_t copy)
     return table + 4 * copy;
 }
 
-#define wcodec_load_once_u32(from) (*(const __global uint32_t *)(from))
-#define wcodec_load_once_u16(from) ((uint32_t) * (const __global ushort *)(from))
-#define wcodec_load_u32(from) (*(const __global uint32_t *)(from))
-#define wcodec_load_u4(from) (*(const __global uint4 *)(from))
-#define wcodec_store_u32(to, v) (*(__global uint32_t *)(to) = (v))
-#define wcodec_store_u2(to, a, b) (*(__global uint2 *)(to) = (uint2)(a, b))
-#define wcodec_store_u4(to, a, b, c, d) (*(__global uint4 *)(to) = (uint4)(a, b, c, d))
-#define wcodec_store_once_u4(to, a, b, c, d) wcodec_store_u4(to, a, b, c, d)
 #define wcodec_prefetch(from) ((void)(from))
 
 /* Copies have arrived when they are asked for. */

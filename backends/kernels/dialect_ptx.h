@@ -323,6 +323,73 @@ WCODEC_DEVICE_FUNCTION void wcodec_copy_part(struct wcodec_warp *warp, uint32_t 
 #endif
 }
 
+/* Copies of many bytes by the warp (dialect.h). On Hopper one lane asks for all, and they do not
+ * go the way of other loads, which come in order. */
+WCODEC_DEVICE_FUNCTION void wcodec_fetch_begin(struct wcodec_warp *warp, uint32_t barrier)
+{
+#ifdef WCODEC_PTX_HALVES
+    if (wcodec_lane(warp) == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+#else
+    (void)barrier;
+#endif
+    wcodec_sync_warp(warp);
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_fetch(struct wcodec_warp *warp, uint32_t to,
+                                         const WCODEC_GLOBAL uint8_t *from, uint32_t bytes,
+                                         uint32_t barrier)
+{
+#ifdef WCODEC_PTX_HALVES
+    if (wcodec_lane(warp) == 0) {
+        uint64_t once;
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+                     "r"(bytes)
+                     : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                     ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(to),
+                     "l"((uint64_t)from), "r"(bytes), "r"(barrier), "l"(once)
+                     : "memory");
+    }
+#else
+    (void)barrier;
+    for (uint32_t i = 16 * wcodec_lane(warp); i < bytes; i += 512)
+        wcodec_copy_whole(warp, to + i, from + i);
+    wcodec_copy_commit(warp);
+#endif
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_fetch_wait(struct wcodec_warp *warp, uint32_t barrier,
+                                              uint32_t phase)
+{
+#ifdef WCODEC_PTX_HALVES
+    (void)warp;
+    asm volatile("{\n"
+                 " .reg .pred done;\n"
+                 "again:\n"
+                 " mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 " @!done bra again;\n"
+                 "}" ::"r"(barrier),
+                 "r"(phase)
+                 : "memory");
+#else
+    (void)barrier, (void)phase;
+    wcodec_copy_wait(warp);
+    wcodec_sync_warp(warp);
+#endif
+}
+
+/* A barrier of the warps of a part, `threads` together. */
+WCODEC_DEVICE_FUNCTION void wcodec_sync_part(struct wcodec_warp *warp, uint32_t part,
+                                             uint32_t threads)
+{
+    (void)warp;
+    asm volatile("bar.sync %0, %1;" ::"r"(part + 1), "r"(threads) : "memory");
+}
+
 /* Lanes whose state is low take the next words, in lane order; at: shared address of the first word
  * that is not taken. One predicate serves vote and fetch. */
 WCODEC_DEVICE_FUNCTION void wcodec_renormalise(struct wcodec_warp *warp, uint32_t *state,

@@ -11,7 +11,7 @@
 #define WCODEC_KERNELS_ENCODE_FIXED_H
 
 #include "backends/kernels/encode_launch.h"
-#include "backends/kernels/rows.h"
+#include "backends/kernels/fixed_elements.h"
 
 #ifdef WCODEC_MATRIX_PRODUCTS
 enum wcodec_encode_kind {

@@ -14,6 +14,13 @@
 #include "backends/kernels/launch.h"
 #include "backends/kernels/rans.h"
 
+/* Where jobs are. A program whose jobs are among the arguments of the launch (OpenCL: an address
+ * space of their own) says so before. */
+#ifndef WCODEC_FIXED_JOB
+#define WCODEC_FIXED_JOB WCODEC_GLOBAL
+#define WCODEC_FIXED_BATCHES
+#endif
+
 /* Where a stage has the lanes' sums of the check before it has elements: lower halves, upper ones,
  * each of 4 x 32, so that lanes that store and lanes that read find them in different banks; and
  * index words that come by halves. */
@@ -39,7 +46,7 @@ struct wcodec_record_list {
 struct wcodec_record_work {
     WCODEC_WARP_MEMBER
     WCODEC_LOCAL struct wcodec_record_stage *stage;
-    const WCODEC_GLOBAL struct wcodec_fixed_job *job;
+    const WCODEC_FIXED_JOB struct wcodec_fixed_job *job;
     struct wcodec_record_list list;
 };
 
@@ -134,7 +141,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_record_load(const uint32_t bits, struct wcode
 /* What the list in the stage says of itself, the same for all lanes. */
 WCODEC_DEVICE_FUNCTION void wcodec_record_find(struct wcodec_record_work *w)
 {
-    const WCODEC_GLOBAL struct wcodec_fixed_job *job = w->job;
+    const WCODEC_FIXED_JOB struct wcodec_fixed_job *job = w->job;
     const uint32_t head = w->stage->list[0], size = 16 * job->list;
     const bool spills = (head & 0x8000) != 0;
     struct wcodec_record_list l;
@@ -378,7 +385,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_record_store_rows(struct wcodec_record_work *
 WCODEC_DEVICE_FUNCTION void wcodec_record_store_any(struct wcodec_record_work *w, uint64_t at,
                                                     uint32_t width, uint32_t height)
 {
-    const WCODEC_GLOBAL struct wcodec_fixed_job *job = w->job;
+    const WCODEC_FIXED_JOB struct wcodec_fixed_job *job = w->job;
     WCODEC_EACH_LANE
     {
         WCODEC_UNROLL_NONE
@@ -400,7 +407,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_record_store_any(struct wcodec_record_work *w
 WCODEC_DEVICE_FUNCTION void wcodec_record_store(struct wcodec_record_work *w, uint64_t band,
                                                 uint32_t column)
 {
-    const WCODEC_GLOBAL struct wcodec_fixed_job *job = w->job;
+    const WCODEC_FIXED_JOB struct wcodec_fixed_job *job = w->job;
     const uint64_t row = 16 * band, rows = job->rows - row, at = row * job->columns + 128 * column;
     const uint32_t left = job->columns - 128 * column, width = left < 128 ? left : 128,
                    height = rows < 16 ? (uint32_t)rows : 16;
@@ -421,7 +428,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_record_decode(const uint32_t bits,
                                                      struct wcodec_record_work *w, uint32_t tile,
                                                      bool verify)
 {
-    const WCODEC_GLOBAL struct wcodec_fixed_job *job = w->job;
+    const WCODEC_FIXED_JOB struct wcodec_fixed_job *job = w->job;
     struct wcodec_record_lane lanes[WCODEC_LANES_OF];
     const uint32_t band = tile / job->across, size = wcodec_record_size(bits, job->list);
     const WCODEC_GLOBAL uint8_t *shifts =
@@ -464,12 +471,13 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_record_decode(const uint32_t bits,
                                                                                : WCODEC_TILE_OK;
 }
 
+#ifdef WCODEC_FIXED_BATCHES
 /* Tiles first, first + step, ... before `end`, by number among all of the launch's kernel. */
 WCODEC_DEVICE_FUNCTION void wcodec_record_run(const uint32_t bits, struct wcodec_record_work *w,
                                               const struct wcodec_launch *launch, uint64_t tables,
                                               uint32_t first, uint32_t end, uint32_t step)
 {
-    const WCODEC_GLOBAL struct wcodec_fixed_job *job =
+    const WCODEC_FIXED_JOB struct wcodec_fixed_job *job =
         WCODEC_BLOCK(&w->warp, struct wcodec_fixed_job, tables);
     const uint32_t slot = job->slot, base = job->first;
     w->job = job;
@@ -518,5 +526,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_fixed_kernel(const uint32_t bits, struct wcod
                           part.first + part.count, step);
     }
 }
+#endif
 
 #endif

@@ -57,6 +57,9 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_product_shared(uint32_t bands, uint32_t p
     return tiles > sums ? tiles : sums;
 }
 
+/* Most vectors of a launch of products by plain work-items (product_plain.h). */
+enum { WCODEC_PRODUCT_PLAIN_VECTORS = 8 };
+
 /* What one of rows is given (rows.h). */
 struct wcodec_rows_launch {
     struct wcodec_fixed_job job; /* its checks are not there */

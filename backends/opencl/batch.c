@@ -386,22 +386,20 @@ wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *q, const struct wc
 /* What a driver counts wrongly it counts for the whole process. */
 static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
 
-/* *call: the driver's function that failed, if one did. */
-static cl_int enqueue(const struct wcodec_queue *q, const struct launch *l, cl_event *event,
-                      const char **call)
+cl_int wcodec_opencl_enqueue(const struct wcodec_device *d, cl_command_queue queue,
+                             cl_kernel kernel, size_t groups, size_t items, cl_event *event,
+                             const char **call)
 {
-    const struct wcodec_device *d = q->device;
-    const size_t items = l->plan.threads, all = l->plan.groups * items;
+    const size_t all = groups * items;
     *call = "clEnqueueNDRangeKernel";
     if (!d->alone)
-        return d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &items, 0, NULL,
-                                             event);
+        return d->cl->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &all, &items, 0, NULL, event);
     pthread_mutex_lock(&one_launch);
     cl_int result =
-        d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &items, 0, NULL, event);
+        d->cl->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &all, &items, 0, NULL, event);
     if (result == CL_SUCCESS) {
         *call = "clFinish";
-        result = d->cl->clFinish(q->queue);
+        result = d->cl->clFinish(queue);
     }
     pthread_mutex_unlock(&one_launch);
     return result;
@@ -439,7 +437,8 @@ wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *q, struct wcodec_b
             call = "clSetKernelArg";
             result = set_arguments(b, l);
             if (result == CL_SUCCESS)
-                result = enqueue(q, l, asked ? &b->ended : NULL, &call);
+                result = wcodec_opencl_enqueue(d, q->queue, l->kernel, l->plan.groups,
+                                               l->plan.threads, asked ? &b->ended : NULL, &call);
         }
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, call, err);
 }

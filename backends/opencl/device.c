@@ -109,7 +109,7 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i,
         .kind = WCODEC_DEVICE_OTHER,
         .capabilities = WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE |
                         WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY | WCODEC_DEVICE_FIXED |
-                        WCODEC_DEVICE_FRAGMENTS};
+                        WCODEC_DEVICE_FRAGMENTS | WCODEC_DEVICE_PRODUCTS};
     if (i >= s->count) {
         snprintf(listing->reason, sizeof listing->reason, "there is no such device");
         return;
@@ -207,6 +207,7 @@ free_device:
 void wcodec_opencl_device_close(struct wcodec_device *d)
 {
     wcodec_opencl_buffers_close(d);
+    wcodec_opencl_products_close(d);
     wcodec_opencl_program_close(d);
     d->cl->clReleaseCommandQueue(d->queue);
     d->cl->clReleaseContext(d->context);

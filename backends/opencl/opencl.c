@@ -311,6 +311,7 @@ static wcodec_status fill(struct wcodec_queue *q, struct wcodec_memory *to, uint
 WCODEC_API const struct wcodec_backend wcodec_backend_opencl = {
     WCODEC_BACKEND_HEAD,
     .name = "opencl",
+    .products = &wcodec_opencl_products,
     .open = wcodec_opencl_open,
     .close = wcodec_opencl_close,
     .device_count = wcodec_opencl_device_count,

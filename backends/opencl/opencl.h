@@ -6,6 +6,7 @@
 #define WCODEC_OPENCL_OPENCL_H
 
 #include "backends/gpu/launches.h"
+#include "backends/gpu/product.h"
 #include "backends/opencl/driver.h"
 
 #include <pthread.h>
@@ -42,6 +43,22 @@ struct wcodec_opencl_program {
     unsigned tiles; /* of a work-group */
     unsigned buffers;
     unsigned groups; /* that run at a time on a unit */
+};
+
+/* Kernels of products.def, as product.cl numbers them: by NVIDIA's tensor cores, or by plain
+ * work-items. */
+enum wcodec_opencl_product_kind {
+    WCODEC_OPENCL_PRODUCT = 1,
+    WCODEC_OPENCL_ROWS = 2,
+    WCODEC_OPENCL_GATHER = 3,
+    WCODEC_OPENCL_PLAIN_PRODUCT = 4,
+    WCODEC_OPENCL_PLAIN_ROWS = 5
+};
+
+/* The program of one. Plain ones are in the places of the first rows of their bits. */
+struct wcodec_opencl_product {
+    struct wcodec_opencl_program program;
+    cl_kernel kernel; /* set and launched under the device's lock */
 };
 
 /* NVIDIA's driver takes half a microsecond for each buffer that a launch has: so there are kernels
@@ -94,6 +111,9 @@ struct wcodec_device {
                                    cl_int *); /* clCreateBufferNV; NULL if there is none */
     pthread_mutex_t lock;                     /* of what follows */
     struct wcodec_opencl_program programs[WCODEC_KERNELS][WCODEC_OPENCL_FORMS];
+    struct wcodec_opencl_product products[WCODEC_PRODUCTS];
+    struct wcodec_opencl_product rows[WCODEC_ROWS_KERNELS];
+    bool plain_products; /* by work-items without tensor cores */
     struct wcodec_opencl_buffers kept[WCODEC_OPENCL_BUFFERS_KEPT];
     unsigned kept_count;
 };
@@ -140,6 +160,11 @@ void wcodec_opencl_device_close(struct wcodec_device *device);
 /* Choose how lanes run, and build the general kernel: program.c. */
 wcodec_status wcodec_opencl_program_open(struct wcodec_device *device, wcodec_error *err);
 void wcodec_opencl_program_close(struct wcodec_device *device);
+/* Build a program of p->items and p->buffers with further options; on failure the compiler's words
+ * are in the error text. */
+wcodec_status wcodec_opencl_program_build(const struct wcodec_device *device,
+                                          enum wcodec_opencl_variant variant, const char *more,
+                                          struct wcodec_opencl_program *p, wcodec_error *err);
 
 /* The program of a kernel; NULL, and why in the log, where the device cannot have it. */
 const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *device,
@@ -176,6 +201,15 @@ wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *queue, struct wcod
 wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch,
                                           struct wcodec_job_result *results, wcodec_error *err);
 void wcodec_opencl_batch_destroy(struct wcodec_batch *batch);
+/* Launch a kernel whose arguments are set, as the device bears it. *call: the driver's function
+ * that failed, if one did. */
+cl_int wcodec_opencl_enqueue(const struct wcodec_device *device, cl_command_queue queue,
+                             cl_kernel kernel, size_t groups, size_t items, cl_event *event,
+                             const char **call);
+
+/* Products: product.c. */
+extern const struct wcodec_backend_products wcodec_opencl_products;
+void wcodec_opencl_products_close(struct wcodec_device *device);
 
 /* The kernels' source, joined at build time. */
 extern const char wcodec_opencl_source[];

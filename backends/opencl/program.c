@@ -116,9 +116,9 @@ static unsigned width_of(const struct wcodec_device *d)
     return width > 0 && width <= 1024 ? (unsigned)width : 32;
 }
 
-/* Build a program with further options; on failure the compiler's words are in the error text. */
-static wcodec_status build(const struct wcodec_device *d, enum wcodec_opencl_variant variant,
-                           const char *more, struct wcodec_opencl_program *p, wcodec_error *err)
+wcodec_status wcodec_opencl_program_build(const struct wcodec_device *d,
+                                          enum wcodec_opencl_variant variant, const char *more,
+                                          struct wcodec_opencl_program *p, wcodec_error *err)
 {
     const char *source = wcodec_opencl_source;
     const char *own = d->host->setting(
@@ -181,13 +181,13 @@ static size_t sub_group_size(const struct wcodec_device *d, cl_program program, 
 static wcodec_status build_sub_groups(const struct wcodec_device *d,
                                       struct wcodec_opencl_program *p, wcodec_error *err)
 {
-    wcodec_status status = build(d, WCODEC_VARIANT_SUBGROUP, "", p, err);
+    wcodec_status status = wcodec_opencl_program_build(d, WCODEC_VARIANT_SUBGROUP, "", p, err);
     if (status != WCODEC_OK || sub_group_size(d, p->program, p->items) == 32)
         return status;
     d->cl->clReleaseProgram(p->program);
     p->program = NULL;
     p->items = 32;
-    status = build(d, WCODEC_VARIANT_SUBGROUP, "", p, err);
+    status = wcodec_opencl_program_build(d, WCODEC_VARIANT_SUBGROUP, "", p, err);
     if (status != WCODEC_OK || sub_group_size(d, p->program, 32) >= 32)
         return status;
     d->cl->clReleaseProgram(p->program);
@@ -327,7 +327,7 @@ static void build_again(struct wcodec_device *d, unsigned kernel, enum wcodec_op
     char more[400] = "";
     p->buffers = buffers_of(d, form);
     describe(d, kernel, p, more, sizeof more);
-    if (build(d, d->variant, more, p, &err) != WCODEC_OK)
+    if (wcodec_opencl_program_build(d, d->variant, more, p, &err) != WCODEC_OK)
         d->host->log(d->host->opaque, WCODEC_LOG_INFO,
                      "OpenCL kernel %s for %u buffers is not used: %s",
                      wcodec_kernel_rows[kernel].name, p->buffers, err.text);
@@ -408,7 +408,7 @@ static wcodec_status open_variant(struct wcodec_device *d, enum wcodec_opencl_va
                                         .buffers = buffers_of(d, WCODEC_OPENCL_FORM_8),
                                         .groups = 1};
     return variant == WCODEC_VARIANT_SUBGROUP ? build_sub_groups(d, p, err)
-                                              : build(d, variant, "", p, err);
+                                              : wcodec_opencl_program_build(d, variant, "", p, err);
 }
 
 wcodec_status wcodec_opencl_program_open(struct wcodec_device *d, wcodec_error *err)

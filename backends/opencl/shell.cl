@@ -9,7 +9,10 @@
  *
  * A kernel sees no buffers but its arguments. So that one launch serves many tensors it takes
  * WCODEC_BUFFERS of them, whose pointers are put into local memory: descriptors name them by
- * number. */
+ * number. With WCODEC_PRODUCT it is one of products.def instead: product.cl. */
+#ifdef WCODEC_PRODUCT
+#define WCODEC_FIXED_JOB
+#endif
 #if WCODEC_ROW_FAMILY == 4
 #define WCODEC_LOSSY_TILES
 #endif
@@ -32,6 +35,10 @@
 #define WCODEC_OPENCL_KERNEL \
     __kernel __attribute__((reqd_work_group_size(WCODEC_OPENCL_ITEMS, 1, 1)))
 #endif
+
+#ifdef WCODEC_PRODUCT
+#include "backends/opencl/product.cl"
+#else
 
 /* Numbers in base eight: with a leading zero they are constants of the language too. */
 #define WCODEC_EIGHT(X, n) \
@@ -168,3 +175,4 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(__global uint8_t *block, __global uint32
 #endif
 #endif
 }
+#endif

@@ -3,8 +3,9 @@
 
 /**
  * Resident tensors: tensors of a reader that stay coded in memory, to be decoded, row by row too,
- * and multiplied by, as often as wanted: in host memory, by the CPU's threads, or in the memory of
- * a CUDA device that has tensor cores for BF16 (compute capability 8.0), on the caller's streams.
+ * and multiplied by, as often as wanted: in host memory, by the CPU's threads, or, on the caller's
+ * streams or queues, in the memory of a CUDA device that has tensor cores for BF16 (compute
+ * capability 8.0), or of an OpenCL device.
  *
  * A layer y = x W^T + b of 8 vectors (examples/multiply.c is a whole program):
  *
@@ -62,11 +63,11 @@ typedef struct wcodec_resident_options {
     wcodec_resident_form form;
     /** In decoded bytes. Default: none. */
     wcodec_progress progress;
-    /** Whose memory they stay in: a backend's name ("cuda"), which must be that of the context's
-     * device, or NULL, the default: host memory. On a device AUTO is FIXED, CODED is not to be had,
-     * and a matrix with elements that products could not take from the fixed rate (subnormal
-     * numbers, exponents 127 away from most of their row's) is PLAIN, and so is one element
-     * repeated. */
+    /** Whose memory they stay in: a backend's name ("cuda", "opencl"), which must be that of the
+     * context's device, or NULL, the default: host memory. On a device AUTO is FIXED, CODED is not
+     * to be had, and a matrix with elements that products could not take from the fixed rate
+     * (subnormal numbers, exponents 127 away from most of their row's) is PLAIN, and so is one
+     * element repeated. */
     const char *memory;
 } wcodec_resident_options;
 
@@ -120,8 +121,8 @@ typedef struct wcodec_resident_tensor {
     uint64_t held;
     /** Number of the resident tensor whose elements these are, else UINT64_MAX. */
     uint64_t alias_of;
-    /** PLAIN in a device's memory: where its elements are (a CUdeviceptr), at a multiple of 256;
-     * they live as long as the resident object, and must not be changed. Else 0. */
+    /** PLAIN in a device's memory: where its elements are (a CUdeviceptr, at a multiple of 256; a
+     * cl_mem); they live as long as the resident object, and must not be changed. Else 0. */
     uint64_t native;
     /** 0. */
     uint64_t reserved[7];
@@ -161,8 +162,15 @@ WCODEC_API wcodec_status wcodec_resident_gather(const wcodec_resident *resident,
 /** The same of tensors in a device's memory: given to `queue`, a CUstream of the device's primary
  * context as an integer, without waiting and without allocating, so that a CUDA graph can capture
  * it. dst is an address of the device, aligned to the element, with room for dst_size bytes. For
- * tensors of form FIXED: PLAIN ones are at wcodec_resident_tensor.native. Returns WCODEC_OK,
- * WCODEC_ERROR_USAGE, WCODEC_ERROR_UNSUPPORTED (another form), WCODEC_ERROR_DEVICE. */
+ * tensors of form FIXED: PLAIN ones are at wcodec_resident_tensor.native.
+ *
+ * On an OpenCL device `queue` is a cl_command_queue of the device's cl_context
+ * (wcodec_context_device()), in order, which the caller flushes or waits for, and dst and rows are
+ * cl_mem, from whose first byte on they are used; of a part of a buffer a sub-buffer is one. The
+ * first call of a kind waits for its kernel to be compiled.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_UNSUPPORTED (another form),
+ * WCODEC_ERROR_DEVICE. */
 WCODEC_API wcodec_status wcodec_resident_decode_queued(const wcodec_resident *resident, uint64_t i,
                                                        uint64_t first, uint64_t count, uint64_t dst,
                                                        uint64_t dst_size, uint64_t queue,
@@ -206,8 +214,8 @@ typedef struct wcodec_linear {
     const void *scales;
     /** BF16, F16 or F32. */
     wcodec_dtype scales_dtype;
-    /** Of tensors in a device's memory: a CUstream of the device's primary context, as an integer;
-     * 0: the default stream. */
+    /** Of tensors in a device's memory, as an integer: a CUstream of the device's primary context,
+     * 0: the default stream; a cl_command_queue (wcodec_resident_decode_queued()). */
     uint64_t queue;
 } wcodec_linear;
 
@@ -243,6 +251,11 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
  * products of the tensor cores, in an order that depends on shape and device alone; the error of a
  * sum of k products is at most (k + 8) 2^-22 times the sum of their magnitudes, as long as nothing
  * is subnormal or overflows.
+ *
+ * On an OpenCL device x, y and bias are cl_mem, cast to pointers, and `queue` is as in
+ * wcodec_resident_decode_queued(). Devices of NVIDIA of compute capability 8.0 and later multiply
+ * by their tensor cores, as CUDA does; on others every work-item multiplies by itself, up to 8 rows
+ * of x at a time.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (no matrix, a wrong dtype, stride or pointer),
  * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT, WCODEC_ERROR_UNSUPPORTED (a matrix of another dtype; on

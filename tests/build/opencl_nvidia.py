@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""What NVIDIA's OpenCL compiler makes of each kernel of kernels.def, without its driver: clang's
+"""What NVIDIA's OpenCL compiler makes of each kernel of kernels.def and products.def, without its driver: clang's
 front end, CUDA's libnvvm, which is what the driver has, and ptxas.
 
     python3 tests/build/opencl_nvidia.py [-k FOLDER] [KERNEL...]
@@ -114,6 +114,26 @@ def rows():
         }
 
 
+def product_rows():
+    """Of products.def, with the kinds and registers of backends/opencl/product.c."""
+    text = (KERNELS / "products.def").read_text()
+    for name, bits, eights, staged in re.findall(
+        r"(?m)^WCODEC_PRODUCT\((\w+), (\d), (\d), (\d)\)", text
+    ):
+        yield product_row(name, 1, bits, eights, staged, 128)
+    for name, bits, neighbours in re.findall(r"(?m)^WCODEC_ROWS\((\w+), (\d), (\d)\)", text):
+        yield product_row(name, 2 if neighbours == "1" else 3, bits, 1, 0, 64)
+
+
+def product_row(name, kind, bits, eights, staged, registers):
+    return {
+        "name": name,
+        "family": "PRODUCT",
+        "product": {"": kind, "_BITS": bits, "_EIGHTS": eights, "_STAGED": staged},
+        "registers": registers,
+    }
+
+
 def front_end(row, folder):
     prelude = folder / "prelude.h"
     out = folder / (row["name"] + ".ll")
@@ -124,7 +144,8 @@ def front_end(row, folder):
         + ["-Xclang", "-finclude-default-header", "-Dasm=__asm__", "-D__OPENCL_VERSION__=300"]
         + ["-DWCODEC_OPENCL_NVIDIA", "-DWCODEC_PTX_80", "-DWCODEC_PTX_HALVES"]
         + ["-DWCODEC_OPENCL_ITEMS=256", "-DWCODEC_BUFFERS=8"]
-        + [f"-DWCODEC_ROW_{name}={row[name]}" for name in columns]
+        + [f"-DWCODEC_ROW_{name}={row[name]}" for name in columns if name in row]
+        + [f"-DWCODEC_PRODUCT{name}={v}" for name, v in row.get("product", {}).items()]
         + [f"-DWCODEC_OPENCL_COPIES={NVIDIA_COPIES}", "-include", str(prelude), "-I", str(TOP)]
         + ["-o", str(out), str(TOP / "backends/opencl/shell.cl")],
         check=True,
@@ -187,7 +208,8 @@ def main(arguments):
     find_cuda()
     if not shutil.which("clang"):
         skip("clang was not found")
-    wanted = [row for row in rows() if not arguments or row["name"] in arguments]
+    every = [*rows(), *product_rows()]
+    wanted = [row for row in every if not arguments or row["name"] in arguments]
     bad = 0
     with (
         tempfile.TemporaryDirectory() as temporary,

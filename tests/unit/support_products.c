@@ -7,6 +7,7 @@
 #include "support_products.h"
 
 #include "coding/lossy.h"
+#include <dlfcn.h>
 #include <float.h>
 #include <math.h>
 
@@ -15,7 +16,9 @@ enum { VECTORS = 40, GUARD = 64 };
 struct products {
     const struct wcodec_backend *b;
     struct wcodec_device *device;
-    struct wcodec_queue *queue; /* over the caller's number 0 */
+    uint64_t native;            /* the caller's queue */
+    struct wcodec_queue *queue; /* over it */
+    uint64_t skew;              /* most bytes from native memory to where something begins */
     uint64_t seed;
     struct support_matrix m;
     struct wcodec_memory *matrix;
@@ -170,7 +173,7 @@ static void multiply(struct products *p, uint64_t vectors)
     assert_true(x != NULL && y != NULL && bias != NULL);
     memset(x, 0x7f, (size_t)x_size); /* NaNs between vectors */
     memset(y, 0xee, (size_t)y_size);
-    const uint64_t skew = any >> 8 & 1 ? 2 : 0;
+    const uint64_t skew = any >> 8 & 1 ? p->skew : 0;
     for (uint64_t v = 0; v < vectors; v++)
         fill(&p->seed, WCODEC_DTYPE_BF16, f->columns, x + skew + v * x_stride);
     fill(&p->seed, bias_dtype, f->rows, bias);
@@ -186,7 +189,7 @@ static void multiply(struct products *p, uint64_t vectors)
                                            .vectors = vectors,
                                            .y_dtype = y_dtype,
                                            .bias_dtype = bias_dtype};
-    ok(p->b->products->multiply(p->device, 0, &product, &err), &err);
+    ok(p->b->products->multiply(p->device, p->native, &product, &err), &err);
     ok(p->b->queue_wait(p->queue, &err), &err);
     get(p, ys, y, y_size);
     check_product(p, x + skew, (size_t)x_stride, bias, &product, y);
@@ -206,7 +209,7 @@ static void multiply(struct products *p, uint64_t vectors)
 static void decode_rows(struct products *p, bool by_numbers)
 {
     const struct wcodec_fixed *f = &p->m.fixed;
-    const uint64_t any = support_random(&p->seed), skew = any & 1 ? 2 : 0,
+    const uint64_t any = support_random(&p->seed), skew = any & 1 ? p->skew : 0,
                    first = (any >> 8) % f->rows,
                    count = by_numbers ? 1 + (any >> 32) % 50 : 1 + (any >> 32) % (f->rows - first),
                    row_size = 2 * f->columns, size = count * row_size + skew + GUARD;
@@ -229,7 +232,7 @@ static void decode_rows(struct products *p, bool by_numbers)
                                      .first = by_numbers ? 0 : first,
                                      .count = count,
                                      .out = p->b->memory_native(outs) + skew};
-    ok(p->b->products->decode_rows(p->device, 0, &rows, &err), &err);
+    ok(p->b->products->decode_rows(p->device, p->native, &rows, &err), &err);
     ok(p->b->queue_wait(p->queue, &err), &err);
     get(p, outs, out, size);
     for (uint64_t i = 0; i < count; i++) {
@@ -248,6 +251,34 @@ static void decode_rows(struct products *p, bool by_numbers)
     free(out);
 }
 
+/* A command queue of OpenCL's own, as a caller has it. */
+static uint64_t opencl_queue(const struct wcodec_backend *b, struct wcodec_device *device,
+                             void **library)
+{
+    void *(*create)(void *, void *, uint64_t, int32_t *);
+    uint64_t context, number;
+    int32_t result;
+    *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(*library);
+    void *found = dlsym(*library, "clCreateCommandQueue");
+    assert_non_null(found);
+    memcpy(&create, &found, sizeof found);
+    b->device_native(device, &context, &number);
+    void *queue = create((void *)(uintptr_t)context, (void *)(uintptr_t)number, 0, &result);
+    assert_non_null(queue);
+    return (uint64_t)(uintptr_t)queue;
+}
+
+static void release_opencl_queue(uint64_t queue, void *library)
+{
+    int32_t (*release)(void *);
+    void *found = dlsym(library, "clReleaseCommandQueue");
+    assert_non_null(found);
+    memcpy(&release, &found, sizeof found);
+    assert_int_equal(release((void *)(uintptr_t)queue), 0);
+    dlclose(library);
+}
+
 void support_products(const struct wcodec_backend *backend, struct wcodec_device *device,
                       unsigned matrices)
 {
@@ -255,13 +286,23 @@ void support_products(const struct wcodec_backend *backend, struct wcodec_device
     struct products p = {.b = backend, .device = device, .seed = support_seed()};
     wcodec_error err = {0};
     unsigned multiplied = 0;
-    /* CUDA has a queue of number 0; others, for tests, do at once what they are told. */
-    if (strcmp(backend->name, "cuda") == 0)
-        ok(backend->queue_adopt(device, 0, &p.queue, &err), &err);
+    /* CUDA has a queue of number 0; others, for tests, do at once what they are told. OpenCL's
+     * buffers are no addresses. */
+    const bool opencl = strcmp(backend->name, "opencl") == 0;
+    void *library = NULL;
+    p.skew = opencl ? 0 : 2;
+    p.native = opencl ? opencl_queue(backend, device, &library) : 0;
+    if (opencl || strcmp(backend->name, "cuda") == 0)
+        ok(backend->queue_adopt(device, p.native, &p.queue, &err), &err);
     else
         ok(backend->queue_create(device, &p.queue, &err), &err);
     for (unsigned i = 0; i < matrices || multiplied < matrices / 2; i++) {
         support_matrix_make(&p.seed, 0, 0, &p.m);
+        /* Few matrices without foreign elements have spilled ones: here one must. */
+        while (i % 8 == 3 && (p.m.fixed.spilled == 0 || has_foreign(&p.m))) {
+            support_matrix_free(&p.m);
+            support_matrix_make(&p.seed, 0, 0, &p.m);
+        }
         p.matrix = put(&p, p.m.payload, p.m.fixed.payload_size);
         decode_rows(&p, false);
         decode_rows(&p, true);
@@ -273,4 +314,6 @@ void support_products(const struct wcodec_backend *backend, struct wcodec_device
         support_matrix_free(&p.m);
     }
     backend->queue_destroy(p.queue);
+    if (library != NULL)
+        release_opencl_queue(p.native, library);
 }

@@ -8,6 +8,7 @@
  * keeps; the driver behind it is the first that is installed. */
 #include "support.h"
 
+#include "support_matrix.h"
 #include "support_tiles.h"
 
 #include "registry/host.h"
@@ -634,6 +635,91 @@ static void test_without_fast(void **unused)
     assert_int_equal(objects, 0);
 }
 
+/* A product, or with `rows` a matrix decoded, on a queue of the caller's. */
+static wcodec_status compute(struct wcodec_device *device, bool rows, wcodec_error *err)
+{
+    uint64_t seed = support_seed();
+    struct support_matrix m;
+    struct wcodec_queue *queue;
+    struct wcodec_memory *memories[3];
+    wcodec_status status;
+    const char *target = fault.target;
+    fault.target = NULL;
+    support_matrix_make(&seed, 20, 64, &m);
+    const uint64_t sizes[] = {m.fixed.payload_size, 128, m.fixed.size};
+    assert_int_equal(backend->queue_create(device, &queue, err), WCODEC_OK);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(
+            backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, sizes[i], &memories[i], err),
+            WCODEC_OK);
+    assert_int_equal(backend->copy_in(queue, memories[0], 0, m.payload, sizes[0], err), WCODEC_OK);
+    assert_int_equal(backend->queue_wait(queue, err), WCODEC_OK);
+    const uint64_t native = (uint64_t)(uintptr_t)queue->queue,
+                   out = backend->memory_native(memories[2]);
+    const struct wcodec_rows all = {
+        .fixed = &m.fixed, .memory = memories[0], .count = m.fixed.rows, .out = out};
+    const struct wcodec_product product = {.fixed = &m.fixed,
+                                           .memory = memories[0],
+                                           .x = backend->memory_native(memories[1]),
+                                           .y = out,
+                                           .x_stride = 128,
+                                           .y_stride = 80,
+                                           .vectors = 1,
+                                           .y_dtype = WCODEC_DTYPE_F32};
+    fault.target = target;
+    status = rows ? backend->products->decode_rows(device, native, &all, err)
+                  : backend->products->multiply(device, native, &product, err);
+    fault.target = NULL;
+    assert_int_equal(backend->queue_wait(queue, NULL), WCODEC_OK);
+    for (unsigned i = 0; i < 3; i++)
+        backend->memory_free(memories[i]);
+    backend->queue_destroy(queue);
+    support_matrix_free(&m);
+    return status;
+}
+
+/* Each call of products and rows: what fails is told, and what comes after it works. */
+static void test_products(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *name;
+        cl_int code;
+        wcodec_status status;
+        const char *says;
+    } cases[] = {
+        {"clGetMemObjectInfo", CL_INVALID_MEM_OBJECT, WCODEC_ERROR_USAGE,
+         "no buffer of the device's OpenCL context"},
+        {"clCreateProgramWithSource", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY,
+         "clCreateProgramWithSource: OUT_OF_HOST_MEMORY"},
+        {"clBuildProgram", CL_BUILD_PROGRAM_FAILURE, WCODEC_ERROR_UNSUPPORTED,
+         "do not compile: BUILD_PROGRAM_FAILURE: fast.cl:7: no such instruction"},
+        {"clCreateKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clCreateKernel: OUT_OF_RESOURCES"},
+        {"clSetKernelArg", CL_INVALID_MEM_OBJECT, WCODEC_ERROR_DEVICE,
+         "clSetKernelArg: INVALID_MEM_OBJECT"},
+        {"clEnqueueNDRangeKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clEnqueueNDRangeKernel: OUT_OF_RESOURCES"},
+        {"clEnqueueNDRangeKernel", CL_INVALID_COMMAND_QUEUE, WCODEC_ERROR_USAGE,
+         "the queue does not take the launch: INVALID_COMMAND_QUEUE"},
+    };
+    struct wcodec_device *device = open_device("loops");
+    wcodec_error err;
+    for (unsigned rows = 0; rows < 2; rows++) {
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            let_fail(cases[i].name, 0, cases[i].code);
+            const wcodec_status status = compute(device, rows != 0, &err);
+            if (status != cases[i].status || strstr(err.text, cases[i].says) == NULL)
+                fail_msg("%s: status %d: %s", cases[i].name, status, err.text);
+            assert_true(fault.done);
+        }
+        let_fail(NULL, 0, 0);
+        assert_int_equal(compute(device, rows != 0, &err), WCODEC_OK);
+    }
+    backend->device_close(device);
+    assert_int_equal(objects, 0);
+}
+
 int main(void)
 {
     const char *build = getenv("top_builddir");
@@ -659,9 +745,10 @@ int main(void)
     }
     stand_between(&state->driver);
     make_tensors();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_opening), cmocka_unit_test(test_calls),
-                                       cmocka_unit_test(test_lost), cmocka_unit_test(test_commands),
-                                       cmocka_unit_test(test_without_fast)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_opening),      cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_lost),         cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_without_fast), cmocka_unit_test(test_products)};
     const int result = cmocka_run_group_tests(tests, NULL, NULL);
     for (unsigned i = 0; i < 2; i++) {
         wcodec_tiles_free(tiles[i]);

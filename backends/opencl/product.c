@@ -1,0 +1,326 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Products, and rows, of matrices that stay coded in the device's memory: launches on the caller's
+ * queue, of kernels that are made when they are needed first. Native memory is a cl_mem: x, y and
+ * all else begin with it. */
+#include "backends/opencl/opencl.h"
+
+#include <stdio.h>
+
+enum {
+    /* By tensor cores. A work-group's local memory, 48 KiB, has no room for CUDA's 16 warps: two
+     * groups share a unit, whose registers are enough for just so many. */
+    PRODUCT_GROUPS = 2,
+    PRODUCT_WARPS = 8,
+    PRODUCT_REGISTERS = 65536 / (PRODUCT_GROUPS * PRODUCT_WARPS * 32),
+    ROWS_REGISTERS = 64,
+    PLAIN_PARTS = 4, /* of a work-group, on GPUs */
+    PLAIN_ITEMS = 64 /* of a part */
+};
+
+/* Number of an argument of every kernel of product.cl. */
+enum { ARG_MATRIX = 0 };
+
+static unsigned plain_parts(const struct wcodec_device *d)
+{
+    size_t most = 0;
+    if (d->id->type == CL_DEVICE_TYPE_CPU ||
+        d->cl->clGetDeviceInfo(d->id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof most, &most,
+                               NULL) != CL_SUCCESS ||
+        most < (size_t)PLAIN_PARTS * PLAIN_ITEMS)
+        return 1;
+    return PLAIN_PARTS;
+}
+
+static wcodec_status make(const struct wcodec_device *d, struct wcodec_opencl_product *p,
+                          enum wcodec_opencl_product_kind kind, unsigned bits, unsigned eights,
+                          bool staged, wcodec_error *err)
+{
+    const bool plain = kind >= WCODEC_OPENCL_PLAIN_PRODUCT;
+    char more[200];
+    cl_int result;
+    const int n = snprintf(more, sizeof more,
+                           " -DWCODEC_PRODUCT=%d -DWCODEC_PRODUCT_BITS=%u"
+                           " -DWCODEC_PRODUCT_EIGHTS=%u -DWCODEC_PRODUCT_STAGED=%d",
+                           (int)kind, bits, eights, (int)staged);
+    if (!plain)
+        snprintf(more + n, sizeof more - (size_t)n, " -cl-nv-maxrregcount=%d",
+                 kind == WCODEC_OPENCL_PRODUCT ? PRODUCT_REGISTERS : ROWS_REGISTERS);
+    p->program.buffers = WCODEC_OPENCL_BUFFERS_2;
+    p->program.items = kind == WCODEC_OPENCL_PLAIN_PRODUCT ? PLAIN_ITEMS * plain_parts(d)
+                       : plain                             ? (unsigned)PLAIN_ITEMS
+                                                           : 32u * PRODUCT_WARPS;
+    wcodec_status status = wcodec_opencl_program_build(
+        d, plain ? WCODEC_VARIANT_LOOPS : WCODEC_VARIANT_NVIDIA, more, &p->program, err);
+    if (status != WCODEC_OK)
+        return status;
+    p->kernel = d->cl->clCreateKernel(p->program.program, "wcodec_product", &result);
+    if (result == CL_SUCCESS)
+        return WCODEC_OK;
+    d->cl->clReleaseProgram(p->program.program);
+    *p = (struct wcodec_opencl_product){.kernel = NULL};
+    return wcodec_opencl_fail(d, result, "clCreateKernel", err);
+}
+
+void wcodec_opencl_products_close(struct wcodec_device *d)
+{
+    for (unsigned k = 0; k < WCODEC_PRODUCTS + WCODEC_ROWS_KERNELS; k++) {
+        struct wcodec_opencl_product *p =
+            k < WCODEC_PRODUCTS ? &d->products[k] : &d->rows[k - WCODEC_PRODUCTS];
+        if (p->kernel != NULL) {
+            d->cl->clReleaseKernel(p->kernel);
+            d->cl->clReleaseProgram(p->program.program);
+        }
+        *p = (struct wcodec_opencl_product){.kernel = NULL};
+    }
+}
+
+static bool by_tensor_cores(const struct wcodec_device *d)
+{
+    return d->variant == WCODEC_VARIANT_NVIDIA && d->capability >= 80 && !d->plain_products;
+}
+
+/* A driver's compiler that does not take the instructions leaves plain work-items. */
+static void do_without(struct wcodec_device *d, const wcodec_error *err)
+{
+    d->host->log(d->host->opaque, WCODEC_LOG_INFO,
+                 "OpenCL products by tensor cores are not used: %s", err->text);
+    wcodec_opencl_products_close(d);
+    d->plain_products = true;
+}
+
+/* Is native memory a buffer of the device's, of so many bytes at least? */
+static wcodec_status check_buffer(const struct wcodec_device *d, const char *what, uint64_t native,
+                                  uint64_t bytes, wcodec_error *err)
+{
+    cl_mem buffer = (cl_mem)(uintptr_t)native;
+    cl_context context = NULL;
+    size_t size = 0;
+    cl_int result =
+        d->cl->clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof(cl_context), &context, NULL);
+    if (result == CL_SUCCESS)
+        result = d->cl->clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof size, &size, NULL);
+    if (result != CL_SUCCESS || context != d->context)
+        return d->host->fail(err, WCODEC_ERROR_USAGE,
+                             "%s is no buffer of the device's OpenCL context", what);
+    return bytes <= size ? WCODEC_OK
+                         : d->host->fail(err, WCODEC_ERROR_USAGE,
+                                         "%s is a buffer of %zu bytes: %llu are needed", what, size,
+                                         (unsigned long long)bytes);
+}
+
+static wcodec_status check_queue(const struct wcodec_device *d, uint64_t native, wcodec_error *err)
+{
+    cl_command_queue queue = (cl_command_queue)(uintptr_t)native;
+    cl_context context = NULL;
+    cl_command_queue_properties properties = 0;
+    cl_int result = CL_INVALID_COMMAND_QUEUE;
+    if (queue != NULL)
+        result = d->cl->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(cl_context), &context,
+                                              NULL);
+    if (result == CL_SUCCESS)
+        result = d->cl->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties,
+                                              &properties, NULL);
+    if (result != CL_SUCCESS || context != d->context)
+        return d->host->fail(err, WCODEC_ERROR_USAGE,
+                             "the queue is no cl_command_queue of the device's OpenCL context");
+    return properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
+               ? d->host->fail(err, WCODEC_ERROR_USAGE, "the queue is not in order")
+               : WCODEC_OK;
+}
+
+static uint64_t bytes_of(wcodec_dtype dtype)
+{
+    return dtype == WCODEC_DTYPE_F32 ? 4 : 2;
+}
+
+static wcodec_status check_product(const struct wcodec_device *d, uint64_t queue,
+                                   const struct wcodec_product *p, wcodec_error *err)
+{
+    const struct wcodec_fixed *f = p->fixed;
+    wcodec_status status = check_queue(d, queue, err);
+    if (status == WCODEC_OK)
+        status = check_buffer(d, "x", p->x, (p->vectors - 1) * p->x_stride + 2 * f->columns, err);
+    if (status == WCODEC_OK)
+        status = check_buffer(d, "y", p->y,
+                              (p->vectors - 1) * p->y_stride + bytes_of(p->y_dtype) * f->rows, err);
+    if (status == WCODEC_OK && p->bias != 0)
+        status = check_buffer(d, "bias", p->bias, bytes_of(p->bias_dtype) * f->rows, err);
+    return status;
+}
+
+/* What is wrong with the queue is no failure of the device. */
+static wcodec_status launch_failed(const struct wcodec_device *d, cl_int result, const char *call,
+                                   wcodec_error *err)
+{
+    return result == CL_INVALID_COMMAND_QUEUE || result == CL_INVALID_CONTEXT
+               ? d->host->fail(err, WCODEC_ERROR_USAGE, "the queue does not take the launch: %s",
+                               wcodec_opencl_result_name(result))
+               : wcodec_opencl_fail(d, result, call, err);
+}
+
+/* Buffers, then what the launch is given, then its local memory. */
+struct launch {
+    const struct wcodec_opencl_product *product;
+    cl_mem buffers[4];
+    unsigned buffer_count;
+    const void *arguments;
+    size_t arguments_size;
+    uint32_t groups, threads, shared;
+};
+
+/* The device's lock is held. */
+static wcodec_status launch(const struct wcodec_device *d, const struct launch *l, uint64_t queue,
+                            wcodec_error *err)
+{
+    const char *call = "clSetKernelArg";
+    cl_kernel kernel = l->product->kernel;
+    cl_int result = CL_SUCCESS;
+    for (unsigned i = 0; i < l->buffer_count && result == CL_SUCCESS; i++)
+        result = d->cl->clSetKernelArg(kernel, ARG_MATRIX + i, sizeof(cl_mem), &l->buffers[i]);
+    if (result == CL_SUCCESS)
+        result = d->cl->clSetKernelArg(kernel, l->buffer_count, l->arguments_size, l->arguments);
+    if (result == CL_SUCCESS)
+        result = d->cl->clSetKernelArg(kernel, l->buffer_count + 1, l->shared > 16 ? l->shared : 16,
+                                       NULL);
+    if (result == CL_SUCCESS)
+        result = wcodec_opencl_enqueue(d, (cl_command_queue)(uintptr_t)queue, kernel, l->groups,
+                                       l->threads, NULL, &call);
+    return result == CL_SUCCESS ? WCODEC_OK : launch_failed(d, result, call, err);
+}
+
+static unsigned most_shared(const struct wcodec_device *d)
+{
+    return (unsigned)(d->local_memory > UINT32_MAX ? UINT32_MAX : d->local_memory);
+}
+
+/* The launch for vectors [first, first + *taken), and its kernel. */
+static wcodec_status find_product(struct wcodec_device *d, const struct wcodec_product *p,
+                                  uint64_t first, struct wcodec_gpu_product *l,
+                                  struct wcodec_opencl_product **product, uint64_t *taken,
+                                  wcodec_error *err)
+{
+    const bool cores = by_tensor_cores(d);
+    wcodec_error own = {0};
+    const struct wcodec_gpu_product_limits limits = {PRODUCT_GROUPS * d->units, PRODUCT_WARPS,
+                                                     most_shared(d)};
+    *taken = cores ? wcodec_gpu_plan_product(p, p->offset, &limits, first, l)
+                   : wcodec_gpu_plan_product_plain(p, p->offset, plain_parts(d), first, l);
+    const struct wcodec_product_row *row = &wcodec_product_rows[l->kernel];
+    unsigned k = l->kernel;
+    for (unsigned i = 0; !cores && i < WCODEC_PRODUCTS; i++)
+        if (wcodec_product_rows[i].bits == row->bits) {
+            k = i;
+            break;
+        }
+    *product = &d->products[k];
+    if ((*product)->kernel != NULL)
+        return WCODEC_OK;
+    const wcodec_status status =
+        make(d, *product, cores ? WCODEC_OPENCL_PRODUCT : WCODEC_OPENCL_PLAIN_PRODUCT, row->bits,
+             row->eights, row->staged, &own);
+    if (status != WCODEC_ERROR_BACKEND)
+        return status == WCODEC_OK ? status : d->host->fail(err, status, "%s", own.text);
+    if (!cores)
+        return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%s", own.text);
+    do_without(d, &own);
+    return find_product(d, p, first, l, product, taken, err);
+}
+
+static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
+                              const struct wcodec_product *given, wcodec_error *err)
+{
+    wcodec_status status = check_product(d, queue, given, err);
+    struct wcodec_product p = *given;
+    const cl_mem matrix = given->memory->buffer;
+    const cl_mem bias = given->bias != 0 ? (cl_mem)(uintptr_t)given->bias : matrix;
+    p.x = p.y = 0;
+    p.bias = given->bias != 0;
+    if (status != WCODEC_OK)
+        return status;
+    pthread_mutex_lock(&d->lock);
+    for (uint64_t first = 0, taken; first < p.vectors && status == WCODEC_OK; first += taken) {
+        struct wcodec_gpu_product plan;
+        struct wcodec_opencl_product *product;
+        status = find_product(d, &p, first, &plan, &product, &taken, err);
+        if (status != WCODEC_OK)
+            break;
+        const struct launch l = {
+            product,
+            {matrix, (cl_mem)(uintptr_t)given->x, (cl_mem)(uintptr_t)given->y, bias},
+            4,
+            &plan.arguments,
+            sizeof plan.arguments,
+            plan.groups,
+            plan.threads,
+            plan.shared};
+        status = launch(d, &l, queue, err);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+static wcodec_status find_rows(struct wcodec_device *d, const struct wcodec_rows *r,
+                               struct wcodec_gpu_rows *l, struct wcodec_opencl_product **product,
+                               wcodec_error *err)
+{
+    const bool cores = by_tensor_cores(d);
+    wcodec_error own = {0};
+    if (cores)
+        wcodec_gpu_plan_rows(r, r->offset, d->units, most_shared(d), l);
+    else
+        wcodec_gpu_plan_rows_plain(r, r->offset, d->units, l);
+    const struct wcodec_rows_row *row = &wcodec_rows_rows[l->kernel];
+    *product = &d->rows[l->kernel];
+    if ((*product)->kernel != NULL)
+        return WCODEC_OK;
+    const enum wcodec_opencl_product_kind kind = !cores            ? WCODEC_OPENCL_PLAIN_ROWS
+                                                 : row->neighbours ? WCODEC_OPENCL_ROWS
+                                                                   : WCODEC_OPENCL_GATHER;
+    const wcodec_status status = make(d, *product, kind, row->bits, 1, false, &own);
+    if (status != WCODEC_ERROR_BACKEND)
+        return status == WCODEC_OK ? status : d->host->fail(err, status, "%s", own.text);
+    if (!cores)
+        return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%s", own.text);
+    do_without(d, &own);
+    return find_rows(d, r, l, product, err);
+}
+
+static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
+                                 const struct wcodec_rows *given, wcodec_error *err)
+{
+    wcodec_status status = check_queue(d, queue, err);
+    struct wcodec_gpu_rows plan;
+    struct wcodec_opencl_product *product;
+    struct wcodec_rows r = *given;
+    const cl_mem matrix = given->memory->buffer;
+    if (status == WCODEC_OK)
+        status = check_buffer(d, "the destination", given->out,
+                              2 * given->fixed->columns * given->count, err);
+    if (status == WCODEC_OK && given->indices != 0)
+        status = check_buffer(d, "the index", given->indices, 8 * given->count, err);
+    if (status != WCODEC_OK)
+        return status;
+    r.out = 0;
+    r.indices = given->indices != 0;
+    pthread_mutex_lock(&d->lock);
+    status = find_rows(d, &r, &plan, &product, err);
+    if (status == WCODEC_OK) {
+        const struct launch l = {product,
+                                 {matrix,
+                                  given->indices != 0 ? (cl_mem)(uintptr_t)given->indices : matrix,
+                                  (cl_mem)(uintptr_t)given->out},
+                                 3,
+                                 &plan.arguments,
+                                 sizeof plan.arguments,
+                                 plan.groups,
+                                 plan.threads,
+                                 plan.shared};
+        status = launch(d, &l, queue, err);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+const struct wcodec_backend_products wcodec_opencl_products = {multiply, decode_rows, NULL, NULL};
