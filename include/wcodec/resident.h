@@ -89,7 +89,7 @@ static inline void wcodec_resident_options_init(wcodec_resident_options *options
  * *resident belongs to the caller, who ends it by wcodec_resident_destroy() before the reader's
  * context; the reader may be closed before. On failure nothing is left. Where they stay in a
  * device's memory, tensors are loaded as by wcodec_load(), to where they stay; matrices by way of
- * four pieces of it, of 256 MiB or one matrix each, from where the device codes them, decodes that
+ * four pieces of it, of 128 MiB or one matrix each, from where the device codes them, decodes that
  * again and compares. A device that cannot code gets what the CPU makes, one by one.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO,

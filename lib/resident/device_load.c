@@ -19,7 +19,7 @@ enum { SLOTS = 4, PLACE = 256 /* bytes that places are multiples of */ };
  */
 enum { ROUNDS = 8 };
 #define ROUND_MIN ((uint64_t)64 << 10)
-#define ROUND_MAX ((uint64_t)256 << 20)
+#define ROUND_MAX ((uint64_t)128 << 20)
 #define SCRATCH_BYTES ((uint64_t)16 << 20)
 
 struct matrix {
@@ -31,6 +31,7 @@ struct matrix {
 
 struct slot {
     struct wcodec_memory *elements, *work;
+    uint64_t size;              /* of `elements` */
     struct wcodec_memory *host; /* as much as `work`, pinned */
     uint64_t work_size;
     struct matrix *matrices;
@@ -90,7 +91,7 @@ static wcodec_status derive(const struct wcodec_resident_wanted *w, struct wcode
 /* How much is loaded at a time, and how large slots and scratch memory are to be. */
 static wcodec_status measure_all(struct loader *l, wcodec_error *err)
 {
-    uint64_t largest = 0, all = 0, total = 0;
+    uint64_t all = 0, total = 0;
     for (size_t i = 0; i < l->count; i++) {
         struct wcodec_fixed view;
         total += l->wanted[i].item->entry.size;
@@ -100,15 +101,13 @@ static wcodec_status measure_all(struct loader *l, wcodec_error *err)
         if (status != WCODEC_OK)
             return status;
         const uint64_t size = place_of(view.size), band = wcodec_fixed_band_size(&view);
-        largest = size > largest ? size : largest;
         all += size;
         if (l->scratch_size < band)
             l->scratch_size = band;
     }
     l->round = total / ROUNDS;
     l->round = l->round < ROUND_MIN ? ROUND_MIN : l->round > ROUND_MAX ? ROUND_MAX : l->round;
-    const uint64_t most = largest > l->round ? largest : l->round;
-    l->slot_size = all < most ? all : most;
+    l->slot_size = all < l->round ? all : l->round;
     if (l->scratch_size != 0 && l->scratch_size < SCRATCH_BYTES)
         l->scratch_size = all < SCRATCH_BYTES && all > l->scratch_size ? all : SCRATCH_BYTES;
     return WCODEC_OK;
@@ -171,6 +170,21 @@ static wcodec_status reserve_work(const struct loader *l, struct slot *s, uint64
     return status;
 }
 
+/* Memory for elements: as much as slots have, more only for a matrix that is larger. */
+static wcodec_status reserve_elements(const struct loader *l, struct slot *s, uint64_t size,
+                                      wcodec_error *err)
+{
+    size = size > l->slot_size ? size : l->slot_size;
+    if (size <= s->size)
+        return WCODEC_OK;
+    s->size = 0;
+    release(l, &s->elements);
+    wcodec_status status = allocate(l, WCODEC_MEMORY_DEVICE, size, &s->elements, err);
+    if (status == WCODEC_OK)
+        s->size = size;
+    return status;
+}
+
 /* The next tensor goes to the slot, if there is room, or to memory of its own. */
 static wcodec_status take(struct loader *l, struct slot *s, uint64_t *at, uint64_t *work_at,
                           wcodec_load_item *to, bool *taken, wcodec_error *err)
@@ -179,7 +193,7 @@ static wcodec_status take(struct loader *l, struct slot *s, uint64_t *at, uint64
     struct wcodec_resident_item *item = w->item;
     struct matrix m = {.item = item, .elements_at = *at, .work_at = *work_at};
     wcodec_status status = WCODEC_OK;
-    *taken = w->columns == 0 || *at + item->entry.size <= l->slot_size;
+    *taken = w->columns == 0 || *at == 0 || *at + item->entry.size <= s->size;
     if (!*taken)
         return WCODEC_OK;
     *to = (wcodec_load_item){.tensor = w->tensor, .size = item->entry.size};
@@ -192,8 +206,8 @@ static wcodec_status take(struct loader *l, struct slot *s, uint64_t *at, uint64
         return status;
     }
     status = derive(w, &m.view, err);
-    if (status == WCODEC_OK && s->elements == NULL)
-        status = allocate(l, WCODEC_MEMORY_DEVICE, l->slot_size, &s->elements, err);
+    if (status == WCODEC_OK && *at == 0)
+        status = reserve_elements(l, s, item->entry.size, err);
     if (status != WCODEC_OK)
         return status;
     to->destination = l->b->memory_native(s->elements);
@@ -376,6 +390,10 @@ static wcodec_status check(const struct loader *l, struct slot *s, wcodec_error 
         return WCODEC_ERROR_DEVICE;
     }
     s->coded = false;
+    if (s->size > l->slot_size) {
+        release(l, &s->elements);
+        s->size = 0;
+    }
     return WCODEC_OK;
 }
 
