@@ -8,11 +8,12 @@ import contextlib
 import ctypes
 import itertools
 import operator
+import re
 import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from . import _context
+from . import _context, _resident_opencl
 from . import _declarations as c
 from ._arrays import Arrays, Block, Numpy, Torch, is_torch
 from ._context import Handle, Progress, Watch, error_of
@@ -73,7 +74,8 @@ class Resident:
 
     In host memory results are the same, bit for bit, in every form. Arrays are those of numpy;
     where tensors of torch are given, such come back. In the memory of a CUDA device they are
-    torch's, and calls are given to torch's current stream. It may be used from several threads at
+    torch's, and calls are given to torch's current stream; in that of an OpenCL device they are in
+    host memory, and calls wait for what is copied. It may be used from several threads at
     once, and closed at any time: calls that run go on to their end, and the memory is freed when
     they are over (on a device: wait for its streams before, and replay no graph that has captured
     calls). A forked child cannot use it.
@@ -96,7 +98,8 @@ class Resident:
             path: a .wcodec file, a folder of them, an index beside them, or the bytes of a file.
             names: only these tensors; None: all.
             device: "cpu", or "cuda", "cuda:1": the memory of that device, of compute capability
-                8.0 or later, for torch.
+                8.0 or later, for torch; or "opencl", "opencl:1": that of an OpenCL device, which
+                multiplies BF16 by what is "fixed".
             form: "coded", as in the file: smallest; "plain", decoded: fastest; "fixed", at the
                 fixed rate where that is for the tensor, made for devices: on the CPU neither;
                 "auto": matrices of BF16 and F16 coded where that takes 7/8 of their bytes or less,
@@ -118,7 +121,10 @@ class Resident:
             raise UsageError(f"names is {names!r}: expected several names, as in [{names!r}]")
         self._arrays: Arrays = Numpy() if framework in ("np", "numpy") else Torch()
         self._device: Any = None
-        if str(device) != "cpu":
+        self._opencl: _resident_opencl.Device | None = None
+        if re.fullmatch(r"opencl(:\d+)?", str(device)):
+            self._opencl = _resident_opencl.Device(self._check)
+        elif str(device) != "cpu":
             try:
                 from . import _resident_cuda
             except ModuleNotFoundError:
@@ -127,7 +133,10 @@ class Resident:
                 ) from None
             on = _resident_cuda.device_of(device)
             self._device = None if on is None else _resident_cuda.Device(self, on)
-        self.device = "cpu" if self._device is None else str(self._device.device)
+        if self._opencl is not None:
+            self.device = str(device)
+        else:
+            self.device = "cpu" if self._device is None else str(self._device.device)
         reader = open_any(path, backend=self.device, threads=threads)
         try:
             if not isinstance(reader, Reader):
@@ -139,7 +148,7 @@ class Resident:
             self.path = reader.path
             chosen = None if names is None else [reader.find(name) for name in names]
             self._made: _Made | None = _create(
-                reader, chosen, FORMS[form], progress, self._device is not None
+                reader, chosen, FORMS[form], progress, self.device.partition(":")[0]
             )
             infos = reader.tensors()
             listed = infos if chosen is None else [infos[number] for number in chosen]
@@ -304,6 +313,9 @@ class Resident:
         to = self._target(name, Request(tensor) if whole else Request(tensor, first, count), out)
         error = c.wcodec_error()
         size = elements(to.shape) * to.itemsize
+        if self._opencl is not None:
+            self._opencl.decode(made, info, first, count, to.address, size)
+            return to.array if out is None else out
         status = lib.wcodec_resident_decode(
             made.handle, info.number, first, count, to.address, size, error
         )
@@ -343,10 +355,14 @@ class Resident:
         error = c.wcodec_error()
         numbers = ctypes.cast(index.address, ctypes.POINTER(ctypes.c_int64))
         size = elements(to.shape) * to.itemsize
-        status = lib.wcodec_resident_gather(
-            made.handle, info.number, numbers, count, to.address, size, error
-        )
-        self._check(status, error, name)
+        if self._opencl is not None:
+            _resident_opencl.check_rows(self, info, index.address, count)
+            self._opencl.gather(made, info, index.address, count, to.address, size)
+        else:
+            status = lib.wcodec_resident_gather(
+                made.handle, info.number, numbers, count, to.address, size, error
+            )
+            self._check(status, error, name)
         if out is not None:
             return out
         return arrays.shaped(to.array, (*shape, *to.shape[1:]))
@@ -439,14 +455,34 @@ class Resident:
         if scale is not None:
             linear.scales, linear.scales_dtype = scale.address, OPERANDS[scale.dtype]
         if elements(shape):
-            error = c.wcodec_error()
-            status = lib.wcodec_resident_linear(made.handle, info.number, linear, error)
-            self._check(status, error, name)
+            self._multiply(made, info, linear, given, to, added)
         if out is None:
             return to.array
         if not direct:
             arrays.copy(out, to.array)
         return out
+
+    def _multiply(
+        self,
+        made: _Made,
+        info: ResidentInfo,
+        linear: c.wcodec_linear,
+        x: Block,
+        y: Block,
+        bias: Block | None,
+    ) -> None:
+        if self._opencl is None:
+            error = c.wcodec_error()
+            status = lib.wcodec_resident_linear(made.handle, info.number, linear, error)
+            self._check(status, error, info.name)
+            return
+        width = x.shape[-1] * x.itemsize
+        sizes = (
+            (linear.rows - 1) * (linear.x_stride or width) + width,
+            elements(y.shape) * y.itemsize,
+            0 if bias is None else elements(bias.shape) * bias.itemsize,
+        )
+        self._opencl.linear(made, info, linear, sizes)
 
     def _operand(self, arrays: Arrays, name: str, array: Any, what: str) -> Block:
         block = arrays.block(array, what)
@@ -478,7 +514,8 @@ class Resident:
                 name,
                 f"out is {to.dtype} of shape {to.shape}: expected BF16, F16 or F32 of {shape}",
             )
-        if to.stride() is None or to.overlaps(x):
+        spaced = to.stride() is None or (self._opencl is not None and not to.contiguous())
+        if spaced or to.overlaps(x):
             return arrays.empty(shape, to.dtype), False
         return to, True
 
@@ -493,12 +530,12 @@ def _create(
     chosen: list[int] | None,
     form: int,
     progress: Progress | None,
-    on_device: bool,
+    memory: str,
 ) -> _Made:
     options = c.wcodec_resident_options()
     lib.wcodec_resident_options_init_size(options, ctypes.sizeof(options))
     options.form = form
-    options.memory = b"cuda" if on_device else None
+    options.memory = None if memory == "cpu" else memory.encode()
     watch = Watch(progress)
     options.progress = watch.progress
     opened, handle, error = reader.opened(), ctypes.c_void_p(), c.wcodec_error()

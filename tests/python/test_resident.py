@@ -286,7 +286,7 @@ def test_other_errors(file, plain, packed):
         for number in (-1, len(names)):
             with pytest.raises(wcodec.UsageError, match=f"no resident tensor {number}, but 10"):
                 resident.name_of(number)
-    for device in ("cuda:99", "opencl", None):
+    for device in ("cuda:99", "opencl:x", None):
         with pytest.raises(wcodec.WcodecError, match="device is"):
             wcodec.Resident(file, device=device)
     with pytest.raises(wcodec.UsageError, match="form is 'best': expected one of 'auto'"):
