@@ -117,6 +117,8 @@ stage_python_torch () {
         tests/python/test_engines.py tests/python/test_documents.py \
         tests/python/test_torch_resident.py tests/python/test_transformers.py
     run_pytest python-torch -p tests.python.fake_device tests/python/test_cuda.py
+    run_pytest python-torch -p tests.python.fake_resident \
+        tests/python/test_cuda_resident.py
 }
 
 # Reports with all that draws them, and in Chromium.
