@@ -404,8 +404,13 @@ def test_wrong_configurations(folder, options, text):
 
 
 def test_what_cannot_be(folder, tmp_path):
-    for device_map in ("cuda", {"": "cuda:0"}, {"model": "cpu", "lm_head": "disk"}, 0):
-        with pytest.raises(wcodec.UnsupportedError, match="in host memory so far"):
+    pytest.importorskip("accelerate")
+    for device_map, kind, text in (
+        ("cuda:99", wcodec.BackendError, "torch finds (no|1) CUDA device"),
+        ({"model": "cpu", "lm_head": "disk"}, wcodec.UnsupportedError, "has 'disk'"),
+        ("meta", wcodec.UsageError, "expected 'cpu', 'cuda' or 'cuda:N'"),
+    ):
+        with pytest.raises(kind, match=text):
             coded(folder, device_map=device_map)
     config = WcodecConfig()
     with pytest.raises(wcodec.UnsupportedError, match="is not compressed"):
