@@ -23,6 +23,19 @@ def normal(*shape, seed=1, dtype=torch.bfloat16):
     return made.to(DEVICE).to(dtype)
 
 
+@pytest.fixture(autouse=True)
+def exact_sums():
+    """Torch's products with sums of 32 bits to their end."""
+    matmul = torch.backends.cuda.matmul
+    names = ("tf32", "bf16_reduced_precision_reduction", "fp16_reduced_precision_reduction")
+    before = {f"allow_{name}": getattr(matmul, f"allow_{name}") for name in names}
+    for name in before:
+        setattr(matmul, name, False)
+    yield
+    for name, value in before.items():
+        setattr(matmul, name, value)
+
+
 @pytest.fixture
 def weights():
     return {
@@ -149,7 +162,6 @@ def test_types_that_torch_packs_or_lacks(packed):
 @pytest.mark.parametrize("vectors", VECTORS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
 def test_products(resident, weights, vectors, dtype):
-    torch.backends.cuda.matmul.allow_tf32 = False
     x, bias = normal(vectors, K, seed=7, dtype=dtype), normal(N, seed=8, dtype=torch.float32)
     assert near(resident.linear("w", x), x, weights["w"])
     assert near(resident.linear("w", x, bias.to(dtype)), x, weights["w"], bias.to(dtype))
@@ -171,7 +183,6 @@ def test_vectors_of_more_bits_than_weights(dtype, tmp_path):
     x[4, 7], x[5, 9] = float("inf"), float("nan")
     if dtype == torch.float32:
         x[6, 8] = torch.finfo(dtype).max
-    torch.backends.cuda.matmul.allow_tf32 = False
     with wcodec.Resident(tmp_path / "m.wcodec", device=ON) as resident:
         assert resident.info("w").form == "fixed"
         for vectors in (x, x[3], x[4], x.repeat(4, 1)):
@@ -230,7 +241,6 @@ def test_x_of_any_layout(resident, weights):
 
 def test_transposed_and_scaled_products(resident, weights):
     x = normal(4, N, seed=11, dtype=torch.float32)
-    torch.backends.cuda.matmul.allow_tf32 = False
     assert near(resident.linear("w", x, transposed=True), x, weights["w"].T)
     z, scales = (
         normal(4, 48, seed=12, dtype=torch.float32),
