@@ -439,7 +439,8 @@ class Device:
         scales: torch.Tensor | None,
         kind: torch.dtype,
     ) -> torch.Tensor:
-        """x W^T + bias; elements of W and bias as they are, and the result rounded once."""
+        """x W^T + bias, elements of W and bias as they are. It is rounded once, unless torch adds a
+        bias of the type of x."""
         found = []
         for rows, weight in self._pieces(made, info):
             common = _common(weight.dtype, x.dtype)

@@ -315,7 +315,7 @@ def load_resident(
     Args:
         model: on the device, on the CPU, or on the meta device, as a whole or in part: what was
             there gets memory as it is loaded, so that no more than the resident form is ever held,
-            in a CUDA device's memory too.
+            and what is loaded at a time.
         path, form, threads, progress: as those of wcodec.Resident.
         strict: raise where names are missing or too many. Else layers whose weights are missing
             stay as they are.

@@ -204,7 +204,10 @@ def test_layers_with_torchs_own_results(file):
 @on_cuda
 def test_memory_is_that_of_the_coded_form(tmp_path):
     torch.manual_seed(1)
-    layers = {f"{i}.weight": (torch.randn(2048, 2048) / 30).bfloat16() for i in range(24)}
+    layers = {
+        f"{i}.weight": (torch.randn(2048, 2048, device=DEVICE) / 30).bfloat16().cpu()
+        for i in range(96)
+    }
     save_file(layers, tmp_path / "m.wcodec", level=1)
     decoded = sum(layer.nbytes for layer in layers.values())
     with torch.device("meta"):

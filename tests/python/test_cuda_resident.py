@@ -215,9 +215,10 @@ def test_results_are_rounded_once(resident, weights):
 
 def test_large_matrices_are_decoded_by_pieces(resident, weights, monkeypatch):
     monkeypatch.setattr("wcodec._resident_cuda.DECODED_AT_ONCE", 2 * K * 100)
-    bias = normal(N, seed=27)
+    bias = normal(N, seed=27, dtype=torch.float32)  # where it is of the type of x, torch adds it
     for dtype in (torch.bfloat16, torch.float32):
         x, z = normal(40, K, seed=28, dtype=dtype), normal(2, 3, N, seed=29, dtype=dtype)
+        assert near(resident.linear("w", x), x, weights["w"])
         assert near(resident.linear("w", x, bias), x, weights["w"], bias)
         assert near(resident.linear("w", z, transposed=True), z, weights["w"].T)
 
