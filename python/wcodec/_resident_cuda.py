@@ -386,7 +386,7 @@ class Device:
         """Straight from the code; [vectors, n]."""
         rows = x.reshape(-1, x.shape[-1])
         if x.dtype == torch.bfloat16:
-            y = torch.empty(len(rows), info.shape[0], dtype=kind, device=self.device)
+            y = torch.empty(rows.shape[0], info.shape[0], dtype=kind, device=self.device)
             self._straight(made, info, rows, bias, y)
             return y
         parts = _split(rows)
@@ -406,13 +406,14 @@ class Device:
         bias: torch.Tensor | None,
         y: torch.Tensor,
     ) -> None:
-        if rows.stride(-1) != 1 or (len(rows) > 1 and rows.stride(0) < rows.shape[1]):
+        count, width = rows.shape
+        if rows.stride(-1) != 1 or (count > 1 and rows.stride(0) < width):
             rows = rows.contiguous()
         linear, error = c.wcodec_linear(), c.wcodec_error()
         lib.wcodec_linear_init_size(linear, ctypes.sizeof(linear))
-        linear.rows = len(rows)
+        linear.rows = count
         linear.x, linear.x_dtype = rows.data_ptr(), c.WCODEC_DTYPE_BF16
-        linear.x_stride = 2 * rows.stride(0) if len(rows) > 1 else 0
+        linear.x_stride = 2 * rows.stride(0) if count > 1 else 0
         linear.y, linear.y_dtype = y.data_ptr(), _NUMBERS[y.dtype]
         if bias is not None:
             linear.bias, linear.bias_dtype = bias.data_ptr(), _NUMBERS[bias.dtype]

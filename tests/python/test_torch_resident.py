@@ -570,6 +570,14 @@ def test_models_that_cannot_be(tmp_path, file):
         load_resident(model, tmp_path / "m.wcodec")
     with pytest.raises(wcodec.MissingFileError):
         load_resident(made_model(), tmp_path / "nothing.wcodec")
+    for device, kind, text in (
+        ("cuda:99", wcodec.BackendError, "torch finds (no|1) CUDA device"),
+        ("meta", wcodec.UsageError, "expected 'cpu', 'cuda' or 'cuda:N'"),
+    ):
+        model = made_model()
+        with pytest.raises(kind, match=text):
+            load_resident(model, tmp_path / "m.wcodec", device=device)
+        assert type(model.head) is nn.Linear
 
 
 def test_a_damaged_file_changes_nothing(tmp_path):
