@@ -8,7 +8,8 @@ plain and with weights that stay coded.
 Shapes are those of Llama 3; weights are bf16. One sequence: a prompt, then tokens one by one with a
 static cache, each a replay of one CUDA graph. The ways follow each other in one process; a rate is
 the median of the rounds. Memory is torch's at its peak from before loading (of the plain model:
-with its weights there), what the library holds beside it, and what of the device is in use."""
+with its weights there), what the library holds beside it, and what of the device is in use; beside
+loading, the most that was."""
 
 import argparse
 import gc
@@ -16,6 +17,7 @@ import json
 import os
 import statistics
 import tempfile
+import threading
 import time
 
 import torch
@@ -159,13 +161,39 @@ def measure(model, options):
     }  # fmt: skip
 
 
+class Peak(threading.Thread):
+    """The most of the device's memory that is in use, looked at every few milliseconds."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.most, self.ended = 0, threading.Event()
+
+    def run(self):
+        while DEVICE == "cuda" and not self.ended.wait(0.003):
+            free, whole = torch.cuda.mem_get_info(0)
+            self.most = max(self.most, whole - free)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.join()
+
+
 def load(folder, way):
     settle()
     begun = time.monotonic()
-    model = AutoModelForCausalLM.from_pretrained(
-        folder, quantization_config=WcodecConfig(mode=way), device_map=DEVICE
+    with Peak() as peak:
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, quantization_config=WcodecConfig(mode=way), device_map=DEVICE
+        )
+    print(
+        f"{way}: loaded in {time.monotonic() - begun:.1f} s, with at most {peak.most / GIB:.2f} "
+        "GiB of the device in use",
+        flush=True,
     )
-    print(f"{way}: loaded in {time.monotonic() - begun:.1f} s", flush=True)
     return model
 
 
