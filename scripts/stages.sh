@@ -112,11 +112,14 @@ stage_python_torch () {
         'cd python && ../build/python-torch/bin/mypy --cache-dir ../build/mypy'
     run_pytest python-torch tests/python/test_torch.py tests/python/test_checkpoint.py \
         tests/python/test_cuda.py tests/python/test_cuda_process.py \
-        tests/python/test_cuda_resident.py \
+        tests/python/test_cuda_models.py tests/python/test_cuda_resident.py \
+        tests/python/test_cuda_transformers.py \
         tests/python/test_containers.py tests/python/test_distributed.py \
         tests/python/test_engines.py tests/python/test_documents.py \
         tests/python/test_torch_resident.py tests/python/test_transformers.py
     run_pytest python-torch -p tests.python.fake_device tests/python/test_cuda.py
+    run_pytest python-torch -p tests.python.fake_resident tests/python/test_cuda_models.py \
+        tests/python/test_cuda_resident.py tests/python/test_cuda_transformers.py
 }
 
 # Reports with all that draws them, and in Chromium.

@@ -172,7 +172,7 @@ class Torch:
             raise UsageError(f"{what} is {type(array).__name__}: expected torch.Tensor")
         if array.device.type != "cpu" or array.layout != torch.strided:
             kind = "sparse" if array.layout != torch.strided else f"on {array.device}"
-            raise UsageError(f"{what} is {kind}: resident tensors are in host memory so far")
+            raise UsageError(f"{what} is {kind}: these resident tensors are in host memory")
         if array.requires_grad and torch.is_grad_enabled():
             raise UsageError(
                 f"{what} requires gradients, which wcodec.torch.Linear has; here, detach() it"

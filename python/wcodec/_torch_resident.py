@@ -11,18 +11,17 @@ from typing import Any, NamedTuple
 
 import torch
 
+from . import _resident_cuda
 from ._context import Progress
 from ._dtypes import DTYPES, packed_shape
 from ._errors import UnsupportedError, UsageError
 from ._frameworks import Request
 from ._open import open_any
 from ._reader import AnyReader, Source, TensorInfo
-from ._resident import Resident, ResidentInfo
+from ._resident import PRODUCTS, Resident, ResidentInfo
 from ._torch_layers import Embedding, Linear
-from .torch import Framework, _dtypes, load_into
+from .torch import Device, Framework, _dtypes, load_into
 
-PRODUCTS = {"BF16", "F16", "F32", "I8", "U8", "F8_E4M3", "F8_E5M2"}
-"""Types of matrices that the library multiplies by."""
 COMPUTED = (torch.bfloat16, torch.float16, torch.float32)
 """Types of layers: those of vectors."""
 
@@ -61,11 +60,14 @@ class _Slot:
 
     def give(self, value: torch.Tensor) -> None:
         """Set it everywhere to what was loaded."""
-        if not self.tensor.is_meta:
+        if self.tensor.device == value.device:
             with torch.no_grad():
                 self.tensor.copy_(value)
             return
         made = value.to(self.tensor.dtype)
+        if not self.tensor.is_meta and isinstance(self.tensor, torch.nn.Parameter):
+            self.tensor.data = made  # others may hold the parameter
+            return
         if not isinstance(self.tensor, torch.nn.Parameter):
             for module, leaf in self.places:
                 module._buffers[leaf] = made
@@ -148,19 +150,30 @@ def _compare(
     return missing, unexpected
 
 
-def _check_model(model: torch.nn.Module, slots: Iterable[_Slot]) -> None:
+def _check_model(model: torch.nn.Module) -> None:
     if type(model) in (torch.nn.Linear, torch.nn.Embedding):
         raise UsageError(
             f"the model is one {type(model).__name__}, which cannot be replaced in itself: make a "
             f"wcodec.torch.{type(model).__name__}"
         )
-    for slot in slots:
-        if slot.tensor.device.type not in ("cpu", "meta"):
+
+
+def _device_for(slots: Iterable[_Slot], asked: Any) -> Any:
+    """The device that a model is loaded to: the one asked for, else that where it is."""
+    there = {slot.tensor.device: slot.names[0] for slot in slots if not slot.tensor.is_meta}
+    others = [device for device in there if device.type != "cpu"]
+    if asked is None:
+        if len(there) > 1 and others:
+            raise UnsupportedError(f"the model is on {', '.join(map(str, there))}: name a device")
+        return others[0] if others else "cpu"
+    wanted = None if str(asked) == "cpu" else _resident_cuda.device_of(asked)
+    for device in others:
+        if device != wanted:
             raise UnsupportedError(
-                f"{slot.names[0]!r} is on {slot.tensor.device}: resident tensors are in host "
-                "memory so far",
-                tensor=slot.names[0],
+                f"{there[device]!r} is on {device}, and the model is to be on {asked}",
+                tensor=there[device],
             )
+    return asked
 
 
 def _same(reader: AnyReader, a: TensorInfo, b: TensorInfo) -> bool:
@@ -210,6 +223,15 @@ def _retire(old: torch.nn.Module) -> None:
     old._parameters.pop("weight", None)
 
 
+def _move(model: torch.nn.Module, device: torch.device) -> None:
+    """What the file does not have goes where all else is, as by model.to(device), but for what is
+    on the meta device."""
+    if device.type != "cpu":
+        model._apply(  # type: ignore[no-untyped-call]
+            lambda tensor: tensor if tensor.is_meta else tensor.to(device)
+        )
+
+
 def _warn_of_meta(model: torch.nn.Module) -> None:
     """Parameters and buffers that the file does not have."""
     left = [
@@ -229,11 +251,13 @@ def _load(
     model: torch.nn.Module,
     reader: AnyReader,
     strict: bool,
+    device: Any,
     options: dict[str, Any],
 ) -> ResidentModel:
     infos = {info.name: info for info in reader.tensors()}
     slots = _slots(model)
-    _check_model(model, slots)
+    _check_model(model)
+    device = _device_for(slots, device)
     missing, unexpected = _compare(model, slots, infos, strict)
     kept: list[tuple[str, _Slot]] = []
     loaded: list[tuple[str, _Slot]] = []
@@ -247,7 +271,9 @@ def _load(
     for name, slot in loaded:
         if values[name].shape != slot.tensor.shape:
             raise UnsupportedError(f"tensor {name!r} comes as bytes in torch", tensor=name)
-    resident = Resident(names=[name for name, _ in kept], **options)
+    resident = Resident(names=[name for name, _ in kept], device=device, **options)
+    for name in values:
+        values[name] = values[name].to(resident.device)
     # Nothing fails from here on.
     for name, slot in loaded:
         slot.give(values.pop(name))
@@ -255,6 +281,7 @@ def _load(
     _replace(model, made)
     for old in {old for _, slot in kept for old, _ in slot.places}:
         _retire(old)
+    _move(model, torch.device(resident.device))
     _warn_of_meta(model)
     return ResidentModel(resident, missing, unexpected)
 
@@ -265,14 +292,16 @@ def load_resident(
     form: str = "auto",
     strict: bool = True,
     *,
+    device: Device | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ResidentModel:
-    """Load a file into a model whose weights then stay coded in host memory.
+    """Load a file into a model whose weights then stay coded in memory, of the host or of a CUDA
+    device.
 
         with torch.device("meta"):
             model = Model(config)
-        wcodec.torch.load_resident(model, "model.safetensors.wcodec")
+        wcodec.torch.load_resident(model, "model.safetensors.wcodec", device="cuda")
 
     Layers of the classes torch.nn.Linear and torch.nn.Embedding are replaced by those of this
     module, whose weights are frozen and multiplied by as they are in the file, of whatever type;
@@ -284,11 +313,14 @@ def load_resident(
     without a weight, and fail if called. On failure the model is as before.
 
     Args:
-        model: on the CPU, or on the meta device, as a whole or in part: what was there gets memory
-            as it is loaded, so that no more than the resident form is ever held.
+        model: on the device, on the CPU, or on the meta device, as a whole or in part: what was
+            there gets memory as it is loaded, so that no more than the resident form is ever held,
+            and what is loaded at a time.
         path, form, threads, progress: as those of wcodec.Resident.
         strict: raise where names are missing or too many. Else layers whose weights are missing
             stay as they are.
+        device: "cpu", "cuda", 0, torch.device(...): where all of the model is then; None: where it
+            is, or the CPU.
 
     Returns:
         (resident, missing, unexpected).
@@ -302,7 +334,7 @@ def load_resident(
         "path": path, "form": form, "framework": "pt", "threads": threads, "progress": progress
     }  # fmt: skip
     try:
-        return _load(model, reader, strict, options)
+        return _load(model, reader, strict, device, options)
     finally:
         reader.close()
 
@@ -331,7 +363,8 @@ class DecodedOnUse:
         handle.remove()   # decodes them for good
 
     Parameters of the module itself and of those in it that the Resident has are replaced by ones
-    without memory (on the meta device), and frozen. Where gradients are recorded, autograd keeps
+    without memory (on the meta device), and frozen; they are decoded where the Resident is, and all
+    else of the module must be there. Where gradients are recorded, autograd keeps
     what a backward pass needs of them until that is over. A module is called by one thread at a
     time, and not within torch.compile. A deep copy of it does the same, from the same Resident.
     """
@@ -380,7 +413,9 @@ class DecodedOnUse:
     def _decode(self) -> None:
         for name, slot in self._slots:
             info = self._resident.info(name)
-            values = torch.empty(slot.tensor.shape, dtype=_dtypes[info.dtype])
+            values = torch.empty(
+                slot.tensor.shape, dtype=_dtypes[info.dtype], device=self._resident.device
+            )
             self._resident.decode(name, values)
             self._set(slot, values.to(slot.tensor.dtype))
 

@@ -3,13 +3,19 @@
 """What the tests on a CUDA device share. Where torch finds none, those that need no stream run on
 the CPU."""
 
+import sys
+
 import pytest
 import torch
 
 CUDA = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if CUDA else "cpu")
+FAKE = "tests.python.fake_resident" in sys.modules
+ON = "cuda" if CUDA else "fake"
+"""Where tensors are resident."""
 marks = [pytest.mark.filterwarnings("ignore:torch has no type")]
 on_cuda = pytest.mark.skipif(not CUDA, reason="no CUDA device")
+on_device = pytest.mark.skipif(not (CUDA or FAKE), reason="no CUDA device")
 two_devices = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one CUDA device at most")
 
 

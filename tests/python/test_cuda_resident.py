@@ -10,10 +10,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
 import wcodec  # noqa: E402
-from cuda_support import DEVICE, marks, on_cuda  # noqa: E402
+from cuda_support import DEVICE, ON, marks, on_cuda, on_device, raw  # noqa: E402
 from wcodec.torch import Embedding, Linear, save_file  # noqa: E402
 
-pytestmark = [*marks, on_cuda]
+pytestmark = [*marks, on_device]
 N, K = 768, 1024
 VECTORS = [0, 1, 3, 8, 16, 31, 32, 33, 200]
 
@@ -21,6 +21,19 @@ VECTORS = [0, 1, 3, 8, 16, 31, 32, 33, 200]
 def normal(*shape, seed=1, dtype=torch.bfloat16):
     made = torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
     return made.to(DEVICE).to(dtype)
+
+
+@pytest.fixture(autouse=True)
+def exact_sums():
+    """Torch's products with sums of 32 bits to their end."""
+    matmul = torch.backends.cuda.matmul
+    names = ("tf32", "bf16_reduced_precision_reduction", "fp16_reduced_precision_reduction")
+    before = {f"allow_{name}": getattr(matmul, f"allow_{name}") for name in names}
+    for name in before:
+        setattr(matmul, name, False)
+    yield
+    for name, value in before.items():
+        setattr(matmul, name, value)
 
 
 @pytest.fixture
@@ -39,7 +52,7 @@ def weights():
 @pytest.fixture
 def resident(weights, tmp_path):
     save_file({name: w.cpu() for name, w in weights.items()}, tmp_path / "m.wcodec")
-    with wcodec.Resident(tmp_path / "m.wcodec", device=DEVICE, framework="pt") as made:
+    with wcodec.Resident(tmp_path / "m.wcodec", device=ON, framework="pt") as made:
         yield made
 
 
@@ -77,16 +90,78 @@ def test_rows_by_an_index(resident, weights, name):
         resident.gather(name, rows.float())
 
 
-def test_rows_that_are_none_are_zeros(resident, weights):
-    got = resident.gather("w", torch.tensor([0, -1, N, 1 << 40], device=DEVICE))
-    assert torch.equal(got[0], weights["w"][0])
-    assert not got[1:].any()
+@pytest.mark.parametrize("name", ["w", "int8", "half", "odd"])
+def test_rows_that_are_none_are_zeros(resident, weights, name):
+    n = weights[name].shape[0]
+    got = resident.gather(name, [0, -1, n, 1 << 40, n - 1, -(1 << 40)])
+    assert torch.equal(got[[0, 4]], weights[name][[0, n - 1]])
+    assert not got[[1, 2, 3, 5]].any()
+    none = resident.gather("empty", [0, 7])
+    assert none.shape == (2, 5) and not none.any()
+
+
+def test_equal_tensors_of_other_shapes(packed):
+    """They are kept once, in rows of the first."""
+    w = normal(96, 128, seed=20)
+    shapes = {"b": (192, 64), "c": (48, 256), "d": (2, 48, 128), "e": (96 * 128,), "f": (32, 384)}
+    tensors = {"a": w, **{name: w.reshape(shape).clone() for name, shape in shapes.items()}}
+    path = packed({name: ("BF16", tuple(t.shape), raw(t)) for name, t in tensors.items()})
+    with wcodec.Resident(path, device=ON) as resident:
+        assert {resident.info(name).alias for name in tensors} == {None, "a"}
+        assert resident.info("a").form == "fixed"
+        for name, t in tensors.items():
+            n = len(t)
+            rows = torch.tensor([[n - 1, 0], [-1, n // 2]], device=DEVICE)
+            expected = t[rows.clamp(0)] * (rows >= 0).reshape(2, 2, *[1] * (t.dim() - 1))
+            assert torch.equal(resident.decode(name), t)
+            assert torch.equal(resident.decode(name, first=1, count=n - 1), t[1:])
+            assert torch.equal(resident.gather(name, rows), expected)
+            if t.dim() == 2:
+                x, z = normal(3, t.shape[1], seed=21), normal(3, n, seed=22)
+                assert near(resident.linear(name, x), x, t)
+                assert near(resident.linear(name, z, transposed=True), z, t.T)
+
+
+def test_types_that_torch_packs_or_lacks(packed):
+    """As in host memory."""
+    path = packed(
+        {
+            "f4": ("F4", (6, 8), bytes(range(24))),
+            "f4.long": ("F4", (5, 3, 2), bytes(range(15))),
+            "f6": ("F6_E2M3", (4, 4), bytes(range(12))),
+            "f6.odd": ("F6_E3M2", (8, 3), bytes(range(18))),
+            "f8": ("F8_E4M3", (4, 3), bytes(range(12))),
+            "one": ("I64", (), bytes(range(8))),
+            "bool": ("BOOL", (3, 2), b"\0\1" * 3),
+        }
+    )
+    with (
+        wcodec.Resident(path, framework="pt") as host,
+        wcodec.Resident(path, device=ON) as resident,
+    ):
+        for name in host:
+            expected, got = host.decode(name), resident.decode(name)
+            assert got.dtype == expected.dtype and got.shape == expected.shape
+            assert raw(got) == raw(expected)
+            out = torch.empty(expected.shape, dtype=expected.dtype, device=DEVICE)
+            assert resident.decode(name, out) is out and raw(out) == raw(expected)
+        for name in ("f4", "f6", "f8", "bool"):
+            part = resident.decode(name, first=1, count=2)
+            assert raw(part) == raw(host.decode(name, first=1, count=2))
+            rows = torch.tensor([2, 0])
+            got, expected = resident.gather(name, rows.to(DEVICE)), host.gather(name, rows)
+            assert got.shape == expected.shape and raw(got) == raw(expected)
+        with pytest.raises(wcodec.UsageError, match="do not lie on whole bytes"):
+            resident.decode("f6.odd", first=0, count=1)
+        with pytest.raises(wcodec.UsageError, match="do not lie on whole bytes"):
+            resident.gather("f6.odd", [0])
+        with pytest.raises(wcodec.UnsupportedError, match="no products with BOOL"):
+            resident.linear("bool", torch.ones(1, 2, device=DEVICE))
 
 
 @pytest.mark.parametrize("vectors", VECTORS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
 def test_products(resident, weights, vectors, dtype):
-    torch.backends.cuda.matmul.allow_tf32 = False
     x, bias = normal(vectors, K, seed=7, dtype=dtype), normal(N, seed=8, dtype=torch.float32)
     assert near(resident.linear("w", x), x, weights["w"])
     assert near(resident.linear("w", x, bias.to(dtype)), x, weights["w"], bias.to(dtype))
@@ -94,6 +169,58 @@ def test_products(resident, weights, vectors, dtype):
     if dtype == torch.bfloat16 and vectors <= 32:
         assert resident.linear("w", x, bias, out=out) is out
         assert near(out, x, weights["w"], bias)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_vectors_of_more_bits_than_weights(dtype, tmp_path):
+    """Nothing of x is lost, nor of weights that the type of x lacks; infinities stay."""
+    w = normal(64, 256, seed=23) * torch.logspace(-14, 20, 64, 2, device=DEVICE)[:, None]
+    w = w.bfloat16()
+    w[40, 3] = float("inf")
+    save_file({"w": w.cpu()}, tmp_path / "m.wcodec")
+    x = normal(10, 256, seed=24, dtype=dtype) * 2.0**-6
+    x[:, ::2] = x[:, ::2].bfloat16().to(dtype)
+    x[4, 7], x[5, 9] = float("inf"), float("nan")
+    if dtype == torch.float32:
+        x[6, 8] = torch.finfo(dtype).max
+    with wcodec.Resident(tmp_path / "m.wcodec", device=ON) as resident:
+        assert resident.info("w").form == "fixed"
+        for vectors in (x, x[3], x[4], x.repeat(4, 1)):
+            out = torch.empty(*vectors.shape[:-1], 64, device=DEVICE)
+            y = resident.linear("w", vectors, out=out).double()
+            exact = vectors.double() @ w.double().T
+            size = vectors.double().abs() @ w.double().abs().T
+            finite = size.isfinite() & (size < 3e38)
+            error = (y - exact).abs()
+            assert (error <= 264 * 2.0**-22 * size)[finite].all()
+            assert torch.equal(y.isnan(), exact.isnan())
+            assert torch.equal(y.isinf() & ~finite, exact.isinf() | (y.isinf() & ~finite))
+            assert resident.linear("w", vectors).dtype == dtype
+
+
+def test_results_are_rounded_once(resident, weights):
+    bias = normal(N, seed=25, dtype=torch.float32) * 8
+    x = normal(40, K, seed=26)
+    for vectors in (3, 40):
+        assert near(resident.linear("w", x[:vectors], bias), x[:vectors], weights["w"], bias)
+        out = torch.empty(vectors, N, device=DEVICE)
+        assert near(
+            resident.linear("w", x[:vectors], bias, out=out), x[:vectors], weights["w"], bias
+        )
+    z, scales = normal(40, 48, seed=12), normal(64, seed=13, dtype=torch.float32)
+    added = normal(64, seed=14, dtype=torch.float32)
+    w = weights["int8"].double() * scales.double()[:, None]
+    assert near(resident.linear("int8", z, added, scales=scales), z, w, added)
+
+
+def test_large_matrices_are_decoded_by_pieces(resident, weights, monkeypatch):
+    monkeypatch.setattr("wcodec._resident_cuda.DECODED_AT_ONCE", 2 * K * 100)
+    bias = normal(N, seed=27, dtype=torch.float32)  # where it is of the type of x, torch adds it
+    for dtype in (torch.bfloat16, torch.float32):
+        x, z = normal(40, K, seed=28, dtype=dtype), normal(2, 3, N, seed=29, dtype=dtype)
+        assert near(resident.linear("w", x), x, weights["w"])
+        assert near(resident.linear("w", x, bias), x, weights["w"], bias)
+        assert near(resident.linear("w", z, transposed=True), z, weights["w"].T)
 
 
 def test_x_of_any_layout(resident, weights):
@@ -115,7 +242,6 @@ def test_x_of_any_layout(resident, weights):
 
 def test_transposed_and_scaled_products(resident, weights):
     x = normal(4, N, seed=11, dtype=torch.float32)
-    torch.backends.cuda.matmul.allow_tf32 = False
     assert near(resident.linear("w", x, transposed=True), x, weights["w"].T)
     z, scales = (
         normal(4, 48, seed=12, dtype=torch.float32),
@@ -125,6 +251,7 @@ def test_transposed_and_scaled_products(resident, weights):
     assert near(got, z, weights["int8"].double() * scales.double()[:, None])
 
 
+@on_cuda
 def test_the_same_from_run_to_run_and_in_a_graph(resident):
     x = normal(8, K, seed=14)
     y = torch.empty(8, N, dtype=torch.bfloat16, device=DEVICE)
@@ -157,6 +284,7 @@ def test_layers_and_gradients(resident, weights):
     assert torch.equal(table(rows), weights["w"][rows])
 
 
+@on_cuda
 def test_no_decoded_weight_stays_in_memory(resident):
     x = normal(4, K, seed=17)
     resident.linear("w", x)
@@ -171,7 +299,7 @@ def test_no_decoded_weight_stays_in_memory(resident):
 def test_what_is_wrong_is_told(resident, tmp_path, weights):
     x = normal(2, K)
     for wrong, text in (
-        (x.cpu(), "on cpu"),
+        (x.to("meta"), "on meta"),
         (x[:, 1:], "its last dimension must be"),
         (x.double(), "expected bfloat16, float16 or float32"),
         ([1.0], "expected torch.Tensor"),
@@ -186,7 +314,7 @@ def test_what_is_wrong_is_told(resident, tmp_path, weights):
     with pytest.raises(wcodec.UsageError, match="out is"):
         resident.decode("w", torch.empty(3, device=DEVICE))
     with pytest.raises(wcodec.UnsupportedError, match="form coded"):
-        wcodec.Resident(tmp_path / "m.wcodec", device=DEVICE, form="coded")
+        wcodec.Resident(tmp_path / "m.wcodec", device=ON, form="coded")
     with pytest.raises(wcodec.WcodecError, match="devices"):
         wcodec.Resident(tmp_path / "m.wcodec", device="cuda:99")
     kept = resident.decode("int8")

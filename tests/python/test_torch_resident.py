@@ -78,7 +78,7 @@ def test_tensors_of_torch(resident):
     assert torch.equal(resident.decode("w", out[:7], first=9, count=7), w[9:16])
     with pytest.raises(wcodec.UsageError, match="requires gradients"):
         resident.linear("w", x.requires_grad_())
-    with pytest.raises(wcodec.UsageError, match="x is on meta: resident tensors are in host"):
+    with pytest.raises(wcodec.UsageError, match="x is on meta: these resident tensors are"):
         resident.linear("w", x.detach().to("meta"))
     for out in (torch.zeros(3, 4, N, dtype=torch.complex64).conj().imag, torch._neg_view(y)):
         with pytest.raises(wcodec.UsageError, match="out is a view of the negated"):
@@ -570,6 +570,14 @@ def test_models_that_cannot_be(tmp_path, file):
         load_resident(model, tmp_path / "m.wcodec")
     with pytest.raises(wcodec.MissingFileError):
         load_resident(made_model(), tmp_path / "nothing.wcodec")
+    for device, kind, text in (
+        ("cuda:99", wcodec.BackendError, "torch finds (no|1) CUDA device"),
+        ("meta", wcodec.UsageError, "expected 'cpu', 'cuda' or 'cuda:N'"),
+    ):
+        model = made_model()
+        with pytest.raises(kind, match=text):
+            load_resident(model, tmp_path / "m.wcodec", device=device)
+        assert type(model.head) is nn.Linear
 
 
 def test_a_damaged_file_changes_nothing(tmp_path):

@@ -6,6 +6,7 @@ import copy
 import json
 import logging
 import os
+import re
 
 import pytest
 
@@ -14,7 +15,7 @@ transformers = pytest.importorskip("transformers")
 pytest.importorskip("safetensors")
 
 import wcodec  # noqa: E402
-from conftest import run  # noqa: E402
+from conftest import TOP, run  # noqa: E402
 from wcodec.engines.transformers import WcodecConfig  # noqa: E402
 from wcodec.torch import DecodedLinear, Embedding, Linear, load_file, save_file  # noqa: E402
 
@@ -121,6 +122,27 @@ def test_each_product_is_within_its_bound(folder):
             module.register_forward_hook(check)
     logits(model)
     assert len(checked) == 2 * 7 + 1
+
+
+def test_the_example(tmp_path):
+    """examples/generate.py."""
+    pytest.importorskip("accelerate")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = {f"w{i}": i for i in range(500)}
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="w0"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    saved(tmp_path, llama(bos_token_id=None, eos_token_id=None, pad_token_id=0))
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=made, unk_token="w0")
+    for folder in ("plain", "packed"):
+        tokenizer.save_pretrained(tmp_path / folder)
+    program = (TOP / "examples" / "generate.py").read_text()
+    shown = run(program, tmp_path / "packed", "w7 w9 w11").stdout.splitlines()
+    held, decoded = map(int, re.fullmatch(r"on .*: (\d+) of (\d+) bytes res.*", shown[0]).groups())
+    assert held < 0.8 * decoded
+    assert shown[1].startswith("w7 w9 w11 w") and len(shown[1].split()) == 3 + 40
+    wrong = run(program, tmp_path / "plain", "w7", check=False)
+    assert wrong.returncode == 1
+    assert re.fullmatch("generate.py: .*: is not compressed.*", wrong.stderr.splitlines()[-1])
 
 
 def test_ways_to_ask_for_it(folder, tmp_path):
@@ -404,8 +426,13 @@ def test_wrong_configurations(folder, options, text):
 
 
 def test_what_cannot_be(folder, tmp_path):
-    for device_map in ("cuda", {"": "cuda:0"}, {"model": "cpu", "lm_head": "disk"}, 0):
-        with pytest.raises(wcodec.UnsupportedError, match="in host memory so far"):
+    pytest.importorskip("accelerate")
+    for device_map, kind, text in (
+        ("cuda:99", wcodec.BackendError, "torch finds (no|1) CUDA device"),
+        ({"model": "cpu", "lm_head": "disk"}, wcodec.UnsupportedError, "has 'disk'"),
+        ("meta", wcodec.UsageError, "expected 'cpu', 'cuda' or 'cuda:N'"),
+    ):
+        with pytest.raises(kind, match=text):
             coded(folder, device_map=device_map)
     config = WcodecConfig()
     with pytest.raises(wcodec.UnsupportedError, match="is not compressed"):

@@ -26,6 +26,7 @@ from transformers.quantizers import HfQuantizer
 from transformers.quantizers.auto import register_quantization_config, register_quantizer
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
+from .. import _resident_cuda
 from .._errors import MissingFileError, UnsupportedError, UsageError
 from .._files import SUFFIX
 from .._frameworks import Request
@@ -134,6 +135,7 @@ class WcodecQuantizer(HfQuantizer):  # type: ignore[misc]
         self._files: list[str] | None = None
         self._model: Any = None
         self._dtype: Any = None
+        self._device = torch.device("cpu")
         self._single: list[str] = []  # patterns of what the model keeps in binary32
         self._rest: Any = None  # a folder with what transformers loads
         self._ties: dict[str, str] = {}
@@ -143,20 +145,14 @@ class WcodecQuantizer(HfQuantizer):  # type: ignore[misc]
         found = transformers.__version__
         if Version(found) < Version(OLDEST):
             raise UnsupportedError(f"wcodec needs transformers {OLDEST}, this is {found}")
-        device_map = kwargs.get("device_map")
-        devices = device_map.values() if isinstance(device_map, Mapping) else [device_map]
-        for device in devices:
-            if device is not None and str(device) not in ("cpu", *_AUTOMATIC):
-                raise UnsupportedError(
-                    f"device_map has {str(device)!r}: resident tensors are in host memory so far"
-                )
+        self._device = _device_of(kwargs.get("device_map"))
 
     def update_dtype(self, dtype: Any) -> Any:
         self._dtype = dtype
         return dtype
 
     def update_device_map(self, device_map: Any) -> Any:
-        return None if device_map is None else {"": "cpu"}
+        return None if device_map is None else {"": self._device}
 
     # Of what transformers calls between reading the configuration and looking for files, each
     # version has one of these.
@@ -244,6 +240,7 @@ class WcodecQuantizer(HfQuantizer):  # type: ignore[misc]
         self.resident = Resident(
             path,
             names=[group.files[0] for group in kept],
+            device=self._device,
             form=config.form,
             framework="pt",
             threads=config.threads,
@@ -317,6 +314,24 @@ class WcodecQuantizer(HfQuantizer):  # type: ignore[misc]
                 "already: copy the folder that it came from; or call model.dequantize() before"
             )
         return False
+
+
+def _device_of(device_map: Any) -> torch.device:
+    """The one device of a device_map."""
+    given = list(device_map.values()) if isinstance(device_map, Mapping) else [device_map]
+    devices = {_one_device(device) for device in given} or {torch.device("cpu")}
+    if len(devices) > 1:
+        names = ", ".join(sorted(map(str, devices)))
+        raise UnsupportedError(f"device_map has {names}: weights that stay coded are on one device")
+    return devices.pop()
+
+
+def _one_device(device: Any) -> torch.device:
+    if str(device) == "disk":
+        raise UnsupportedError("device_map has 'disk': weights that stay coded are in memory")
+    if str(device) in _AUTOMATIC:
+        device = "cuda" if torch.cuda.is_available() else None
+    return _resident_cuda.device_of("cpu" if device is None else device) or torch.device("cpu")
 
 
 def _source(file: str) -> str:
