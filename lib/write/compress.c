@@ -54,8 +54,8 @@ static wcodec_status examine(struct compressor *c, wcodec_error *err)
     if (c->options.raw)
         return WCODEC_OK;
     wcodec_error why = {0};
-    const wcodec_status status =
-        wcodec_layout_read(&c->source, &c->context->allocator, &c->layout, &why);
+    const wcodec_status status = wcodec_layout_read(&c->source, &c->context->allocator,
+                                                    c->batch.settings.cancel, &c->layout, &why);
     if (status == WCODEC_OK && c->layout->remark.text[0] != 0) {
         set_note(c, c->layout->remark.text);
         wcodec_log(c->context, WCODEC_LOG_DEBUG, "%s", c->layout->remark.text);
