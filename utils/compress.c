@@ -210,7 +210,7 @@ static bool write_container(struct app *app, const struct source *source, struct
     double seconds = progress_seconds(&app->progress);
     progress_end(&app->progress);
     if (status != WCODEC_OK)
-        return output_fail(app, output, input->name, &err);
+        return err.status != WCODEC_OK && output_fail(app, output, input->name, &err);
     if (encode.write_at && !output_pass(app, output, report.coded_size))
         return false;
     struct output_attributes attributes = {0};
