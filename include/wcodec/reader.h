@@ -237,12 +237,14 @@ typedef struct wcodec_tensor_info {
     unsigned mode_count;
     /** The first mode_count are set. */
     wcodec_mode_info modes[16];
-    /** Not 0: coding is LOSSY, or ALIAS of such a tensor; then the following are set, else 0. */
+    /** Not 0: an approximation: coding is LOSSY, or ALIAS of such a tensor, or it was so before it
+     * was compressed anew by wcodec_recompress(). Then the errors below are set, else 0. */
     int lossy;
-    /** Order of the blocks' coefficients: "diagonals", "products", "rows" or "columns"; NULL where
-     * single elements were quantised. A constant. */
+    /** LOSSY, and ALIAS of it: order of the blocks' coefficients: "diagonals", "products", "rows"
+     * or "columns"; else, and where single elements were quantised, NULL. A constant. */
     const char *order;
-    /** Scales of the quantiser: 1, or one for each row of the matrix. */
+    /** LOSSY, and ALIAS of it: scales of the quantiser: 1, or one for each row of the matrix; else
+     * 0. */
     uint64_t scales;
     /** Largest absolute difference from the original, as the encoder measured it. */
     double largest_error;
