@@ -281,11 +281,11 @@ static char *with_suffix(struct app *app, const char *path)
 static void mirror_file(struct app *app, void *opaque, const char *source, const char *target)
 {
     (void)opaque;
-    if (!path_has_suffix(source, ".safetensors")) {
+    if (!model_weights_are(source)) {
         /* "a.safetensors.wcodec" beside "a.safetensors" would be two inputs for one output. */
         size_t n = strlen(source) - (sizeof SUFFIX - 1);
-        char *plain = path_has_suffix(source, ".safetensors" SUFFIX) ? strndup(source, n) : NULL;
-        if (plain && access(plain, F_OK) == 0) {
+        char *plain = path_has_suffix(source, SUFFIX) ? strndup(source, n) : NULL;
+        if (plain && model_weights_are(plain) && access(plain, F_OK) == 0) {
             app_fail(app, EXIT_FAILED, "%s: left out: its name is taken by the compressed '%s'",
                      source, path_base(plain));
             results_add_failure(app, source);

@@ -14,8 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MODEL_INDEX_SUFFIX ".safetensors.index.json"
-
 static wcodec_status start(wcodec_context *context, wcodec_reader **reader, wcodec_error *err)
 {
     wcodec_status status = wcodec_context_usable(context, err);
@@ -74,11 +72,9 @@ wcodec_status wcodec_reader_open_path(wcodec_context *context, const char *path,
         return wcodec_fail(
             err, errno == ENOENT || errno == ENOTDIR ? WCODEC_ERROR_NOT_FOUND : WCODEC_ERROR_IO,
             "%s: %s", path, strerror(errno));
-    size_t length = strlen(path), suffix = strlen(MODEL_INDEX_SUFFIX);
     wcodec_reader *made = NULL;
     wcodec_status status;
-    if (S_ISDIR(st.st_mode) ||
-        (length >= suffix && strcmp(path + length - suffix, MODEL_INDEX_SUFFIX) == 0)) {
+    if (S_ISDIR(st.st_mode) || wcodec_model_is_index(path)) {
         status = start(context, &made, err);
         return status == WCODEC_OK
                    ? finish(made, wcodec_model_open(made, path, S_ISDIR(st.st_mode), err), reader)
