@@ -116,6 +116,11 @@ cp plain.npz plain.bin
 there_and_back plain.bin npz 4
 cp plain.npy plain.safetensors
 there_and_back plain.safetensors npy 1
+# Thousands of small arrays: what an archive has for each of them is coded, too.
+for options in '' -9; do
+    there_and_back many.npz npz 2000 $options; smaller many.npz 90
+    there_and_back many.pt pytorch 2000 $options; smaller many.pt 83
+done
 # A folder of PyTorch's files is a model as one of safetensors files is.
 run 0 "$WCODEC" compress -r bin; says 'total: 2 compressed, .* 4 copied'
 for n in 1 2; do

@@ -145,6 +145,9 @@ def main():
     write("bin/pytorch_model.bin.index.json", json.dumps({"metadata": {}, "weight_map": {
         "embed.weight": "pytorch_model-00001-of-00002.bin", "head.weight": "pytorch_model-00001-of-00002.bin",
         "layer.weight": "pytorch_model-00002-of-00002.bin"}}).encode())
+    small = [struct.pack("<64f", *(rng.gauss(0, 0.02) for _ in range(64))) for _ in range(2000)]
+    write("many.npz", archive([("block.%d.bias.npy" % i, array("<f4", "(64,)", data)) for i, data in enumerate(small)]))
+    write("many.pt", checkpoint(dictionary([("block.%d.bias" % i, tensor("FloatStorage", str(i), (64,), 64)) for i in range(2000)]), {str(i): data for i, data in enumerate(small)}))
     write("opcode.pt", checkpoint(b"I5\n", storages))
 
 
