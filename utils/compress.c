@@ -210,7 +210,7 @@ static bool write_container(struct app *app, const struct source *source, struct
     double seconds = progress_seconds(&app->progress);
     progress_end(&app->progress);
     if (status != WCODEC_OK)
-        return output_fail(app, output, input->name, &err);
+        return err.status != WCODEC_OK && output_fail(app, output, input->name, &err);
     if (encode.write_at && !output_pass(app, output, report.coded_size))
         return false;
     struct output_attributes attributes = {0};
@@ -281,11 +281,11 @@ static char *with_suffix(struct app *app, const char *path)
 static void mirror_file(struct app *app, void *opaque, const char *source, const char *target)
 {
     (void)opaque;
-    if (!path_has_suffix(source, ".safetensors")) {
+    if (!model_weights_are(source)) {
         /* "a.safetensors.wcodec" beside "a.safetensors" would be two inputs for one output. */
         size_t n = strlen(source) - (sizeof SUFFIX - 1);
-        char *plain = path_has_suffix(source, ".safetensors" SUFFIX) ? strndup(source, n) : NULL;
-        if (plain && access(plain, F_OK) == 0) {
+        char *plain = path_has_suffix(source, SUFFIX) ? strndup(source, n) : NULL;
+        if (plain && model_weights_are(plain) && access(plain, F_OK) == 0) {
             app_fail(app, EXIT_FAILED, "%s: left out: its name is taken by the compressed '%s'",
                      source, path_base(plain));
             results_add_failure(app, source);

@@ -5,6 +5,7 @@
 
 #include "format/index_parser.h"
 #include "format/groups.h"
+#include "format/loss.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/source.h"
@@ -396,6 +397,8 @@ wcodec_status wcodec_index_read(const struct wcodec_source *source,
         wcodec_free(allocator, decoded);
     }
     wcodec_free(allocator, p.body);
+    if (status == WCODEC_OK)
+        wcodec_loss_attach(p.index);
     if (status == WCODEC_OK)
         *index = p.index;
     else

@@ -82,7 +82,10 @@ wcodec_status wcodec_layout_add(struct wcodec_file_layout *layout,
                                 const struct wcodec_layout_tensor *tensor, wcodec_error *err)
 {
     struct wcodec_layout_tensor t = *tensor;
+    enum { POLLED = 64 };
     wcodec_status status = check_tensor(&t, err);
+    if (status == WCODEC_OK && layout->count % POLLED == 0)
+        status = wcodec_cancel_check(layout->cancel, err);
     if (status != WCODEC_OK)
         return status;
     if (layout->count == WCODEC_LAYOUT_TENSORS_MAX)
@@ -255,13 +258,14 @@ static void explain(const struct wcodec_source *source, bool has_reader, wcodec_
 }
 
 wcodec_status wcodec_layout_read(const struct wcodec_source *source,
-                                 const wcodec_allocator *allocator,
+                                 const wcodec_allocator *allocator, struct wcodec_cancel *cancel,
                                  struct wcodec_file_layout **layout, wcodec_error *err)
 {
     struct wcodec_file_layout *l = wcodec_alloc_zeroed(allocator, sizeof *l);
     if (l == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     l->allocator = allocator;
+    l->cancel = cancel;
     wcodec_arena_init(&l->arena, allocator);
     const wcodec_layout_reader read = reader_of(source);
     wcodec_status status = read != NULL ? read(source, l, err) : read_safetensors(source, l, err);
@@ -269,6 +273,7 @@ wcodec_status wcodec_layout_read(const struct wcodec_source *source,
         status = finish(l, source->size, err);
     if (status == WCODEC_ERROR_CORRUPT)
         explain(source, read != NULL, err);
+    l->cancel = NULL;
     if (status == WCODEC_OK)
         *layout = l;
     else

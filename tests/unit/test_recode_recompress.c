@@ -84,11 +84,63 @@ static void refuses(void **state)
     wcodec_context_destroy(context);
 }
 
+/* What the last pairs of the metadata say of a tensor's loss, if it is right in form. */
+static void reads_records_of_loss(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value;
+        int lossy;
+    } values[] = {
+        {"3ff0000000000000 3fe0000000000000 4000000000000000", 1},
+        {"0000000000000000 0000000000000000 0000000000000000", 1},
+        {"3ff0000000000000 3fe0000000000000 400000000000000", 0},
+        {"3ff0000000000000 3fe0000000000000 40000000000000000", 0},
+        {"3ff0000000000000 3fe0000000000000,4000000000000000", 0},
+        {"3FF0000000000000 3fe0000000000000 4000000000000000", 0},
+        {"bff0000000000000 3fe0000000000000 4000000000000000", 0},
+        {"7ff0000000000000 3fe0000000000000 4000000000000000", 0},
+        {"7ff8000000000000 3fe0000000000000 4000000000000000", 0},
+        {"", 0},
+    };
+    wcodec_context *context = support_context(1, NULL);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        struct support_recipe r;
+        struct support_bytes file;
+        wcodec_file_info file_info;
+        wcodec_tensor_info info;
+        uint64_t number;
+        support_recipe_init(&r, 4);
+        r.metadata_count = 4;
+        r.metadata[4] = "wcodec.lossy.none";
+        r.metadata[5] = values[0].value;
+        r.metadata[6] = "wcodec.lossy.d";
+        r.metadata[7] = values[i].value;
+        support_recipe_build(&r, &file);
+        wcodec_reader *reader = support_open_bytes(context, &file);
+        assert_int_equal(wcodec_reader_metadata_count(reader, 0), 2);
+        assert_int_equal(wcodec_reader_find(reader, "d", &number, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_reader_tensor(reader, number, &info, NULL), WCODEC_OK);
+        assert_int_equal(info.lossy, values[i].lossy);
+        assert_int_equal(wcodec_reader_file(reader, 0, &file_info, NULL), WCODEC_OK);
+        assert_int_equal(file_info.lossy, values[i].lossy);
+        if (i == 0)
+            assert_true(info.largest_error == 1 && info.mean_squared_error == 0.5 &&
+                        info.mean_square == 2);
+        assert_int_equal(info.scales, 0);
+        wcodec_reader_close(reader);
+        free(file.data);
+        support_recipe_free(&r);
+    }
+    wcodec_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compresses_as_from_the_original),
         cmocka_unit_test(refuses),
+        cmocka_unit_test(reads_records_of_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
