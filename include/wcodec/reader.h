@@ -166,8 +166,8 @@ typedef struct wcodec_file_info {
     /** Of a rebuilt index: tensors of the original that are not even listed, as far as is known. */
     uint64_t lost_tensors;
     /** The kind of the original: "safetensors", "npy", "npz", "pytorch" (a zip file of
-     * torch.save()), "gguf", or "opaque" where its tensors are not known. Later versions may add
-     * others. */
+     * torch.save()), "gguf", "onnx", or "opaque" where its tensors are not known. Later versions
+     * may add others. */
     char kind[16];
     /** 0. */
     uint64_t reserved[3];

@@ -4,6 +4,7 @@
 #include "format/layout.h"
 #include "format/foreign.h"
 #include "format/names.h"
+#include "format/onnx.h"
 #include "format/safetensors.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -241,6 +242,8 @@ static wcodec_layout_reader reader_of(const struct wcodec_source *source)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (memcmp(first, kinds[i].magic, kinds[i].size) == 0)
             return kinds[i].read;
+    if (!wcodec_foreign_safetensors(source) && wcodec_onnx_begins(source))
+        return wcodec_onnx_read;
     return NULL;
 }
 
@@ -254,21 +257,48 @@ static void explain(const struct wcodec_source *source, bool has_reader, wcodec_
         wcodec_fail(why, WCODEC_ERROR_CORRUPT, "is %s", kind);
 }
 
+/* A layout of nothing; NULL: no memory. */
+static struct wcodec_file_layout *create(const wcodec_allocator *allocator)
+{
+    struct wcodec_file_layout *l = wcodec_alloc_zeroed(allocator, sizeof *l);
+    if (l == NULL)
+        return NULL;
+    l->allocator = allocator;
+    wcodec_arena_init(&l->arena, allocator);
+    return l;
+}
+
 wcodec_status wcodec_layout_read(const struct wcodec_source *source,
                                  const wcodec_allocator *allocator,
                                  struct wcodec_file_layout **layout, wcodec_error *err)
 {
-    struct wcodec_file_layout *l = wcodec_alloc_zeroed(allocator, sizeof *l);
+    struct wcodec_file_layout *l = create(allocator);
     if (l == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
-    l->allocator = allocator;
-    wcodec_arena_init(&l->arena, allocator);
     const wcodec_layout_reader read = reader_of(source);
     wcodec_status status = read != NULL ? read(source, l, err) : read_safetensors(source, l, err);
     if (status == WCODEC_OK && read != NULL)
         status = finish(l, source->size, err);
     if (status == WCODEC_ERROR_CORRUPT)
         explain(source, read != NULL, err);
+    if (status == WCODEC_OK)
+        *layout = l;
+    else
+        wcodec_layout_free(l);
+    return status;
+}
+
+wcodec_status wcodec_layout_read_external(const struct wcodec_source *source,
+                                          const struct wcodec_source *model, const char *location,
+                                          const wcodec_allocator *allocator,
+                                          struct wcodec_file_layout **layout, wcodec_error *err)
+{
+    struct wcodec_file_layout *l = create(allocator);
+    if (l == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    wcodec_status status = wcodec_onnx_read_external(model, location, l, err);
+    if (status == WCODEC_OK)
+        status = finish(l, source->size, err);
     if (status == WCODEC_OK)
         *layout = l;
     else

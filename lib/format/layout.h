@@ -54,6 +54,14 @@ struct wcodec_file_layout {
 wcodec_status wcodec_layout_read(const struct wcodec_source *source,
                                  const wcodec_allocator *allocator,
                                  struct wcodec_file_layout **layout, wcodec_error *err);
+
+/* The same of a file that holds external data of an ONNX model, which calls it `location`: only the
+ * model says where its tensors lie. */
+wcodec_status wcodec_layout_read_external(const struct wcodec_source *source,
+                                          const struct wcodec_source *model, const char *location,
+                                          const wcodec_allocator *allocator,
+                                          struct wcodec_file_layout **layout, wcodec_error *err);
+
 void wcodec_layout_free(struct wcodec_file_layout *layout);
 
 /* The kind of an original whose index has this metadata, as wcodec_file_info has it. */
@@ -81,5 +89,7 @@ wcodec_status wcodec_gguf_read(const struct wcodec_source *source,
 /* Zip archives: of NumPy (npz), and of PyTorch. */
 wcodec_status wcodec_archive_read(const struct wcodec_source *source,
                                   struct wcodec_file_layout *layout, wcodec_error *err);
+wcodec_status wcodec_onnx_read(const struct wcodec_source *source,
+                               struct wcodec_file_layout *layout, wcodec_error *err);
 
 #endif

@@ -51,7 +51,7 @@ def compress(
 
     Args:
         source: a .safetensors file, or another that holds tensors (NumPy's .npy and .npz, PyTorch's
-            zip files, GGUF; anything else is stored as opaque bytes), or a folder.
+            zip files, GGUF, ONNX; anything else is stored as opaque bytes), or a folder.
         target: the output; None: `source` with ".wcodec" appended.
         force: replace outputs that are there.
         recursive: go into folders in the folder too, but not by symbolic links.

@@ -101,8 +101,26 @@ opaque cut.gguf 'is a GGUF file, but: tensor "blk.0.ffn.weight" has 68000 bytes 
 opaque big.gguf 'is a GGUF file, but: it is big-endian'
 opaque same.gguf 'is a GGUF file, but: the name "token_embd.weight" is there twice'
 
+# ONNX.
+for options in '' -1 -9 '--exclude=w*'; do
+    there_and_back plain.onnx onnx 5 $options
+done
+run 0 "$WCODEC" compress -fv plain.onnx; says '1 of 6 tensors are not listed: "steps" is stored as numbers of varying size'
+smaller plain.onnx 92
+run 0 "$WCODEC" list plain.onnx.wcodec
+prints '^half.value  *F16  *\[100, 300\] '; prints '^w  *BOOL  *\[3\] '; prints '^w.2  *F32  *\[100, 300\] '; prints '^numbers  *F32 .* alias '; prints '^packed  *U8  *\[3, 2\] '
+run 0 "$WCODEC" info plain.onnx.wcodec
+prints 'onnx.type.packed = INT4 3,4'; prints 'onnx.producer_name = test'
+run 0 "$WCODEC" cat --tensor=w.2 plain.onnx.wcodec
+tail -c 120000 plain.npy >rows
+same rows out
+opaque cut.onnx 'is an ONNX model, but: field 7 at byte [0-9]* has [0-9]* bytes, of which [0-9]* are there'
+opaque short.onnx 'is an ONNX model, but: tensor "w" has 120000 bytes, but its type and shape make 120400'
+opaque steps.onnx 'is an ONNX model, but: no tensors are found in it: "steps" is stored as numbers'
+opaque deep.onnx 'is an ONNX model, but: messages are nested more than 100 deep'
+
 # All of one to a safetensors file, as the man page has it.
-for f in plain.npz plain.pt plain.gguf; do
+for f in plain.npz plain.pt plain.gguf plain.onnx; do
     run 0 "$WCODEC" compress -1fq $f
     run 0 "$WCODEC" decompress -f --only='*' -o all.safetensors $f.wcodec
     run 0 "$WCODEC" compress --strict -fq all.safetensors
