@@ -17,6 +17,8 @@ struct made_file {
     ino_t inode;
 };
 
+struct external; /* utils/external.h */
+
 /* What came of all inputs. */
 struct sums {
     size_t coded, copied, current; /* files: compressed or restored, copied, up to date */
@@ -31,6 +33,7 @@ struct app {
     struct made_file *made; /* so that no other input's output takes their place */
     size_t made_count;
     struct sums sums;
+    struct external *external; /* NULL: nothing was asked for */
     bool results;     /* an object of them is out (utils/results.h) */
     char *failure;    /* the last error that was reported */
     int exit_code;    /* the gravest so far */

@@ -3,6 +3,7 @@
 
 /* The wcodec command: parses the command line, runs one subcommand and ends with its exit code. */
 #include "utils/app.h"
+#include "utils/external.h"
 #include "utils/signals.h"
 
 #include <errno.h>
@@ -86,6 +87,7 @@ int main(int argc, char **argv)
     run_command[app.options.command](&app);
     flush_output(&app);
     progress_end(&app.progress);
+    external_free(&app);
     wcodec_context_destroy(app.context);
     options_free(&app.options);
     free(app.made);

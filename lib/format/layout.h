@@ -38,7 +38,7 @@ struct wcodec_layout_tensor {
 struct wcodec_file_layout {
     const wcodec_allocator *allocator;
     struct wcodec_safetensors *safetensors; /* NULL: another kind */
-    const char *kind;                       /* "safetensors", "npy", ..., a constant */
+    const char *kind;                       /* "safetensors", "npy", ...; lives as long */
     uint64_t count, capacity;
     struct wcodec_layout_tensor *tensors; /* when it is read: in the order of the file */
     uint64_t metadata_count, metadata_capacity;
@@ -61,6 +61,18 @@ wcodec_status wcodec_layout_read_external(const struct wcodec_source *source,
                                           const struct wcodec_source *model, const char *location,
                                           const wcodec_allocator *allocator,
                                           struct wcodec_file_layout **layout, wcodec_error *err);
+
+/* As wcodec_layout_read(), and where that finds none and onnx_model is not NULL, by the model of
+ * that path. The text of an error then names it. */
+wcodec_status wcodec_layout_find(const struct wcodec_source *source, const char *onnx_model,
+                                 const char *location, const wcodec_allocator *allocator,
+                                 struct wcodec_file_layout **layout, wcodec_error *err);
+
+/* The layout of the original of an index, in which every tensor is of a known coding. Names are
+ * copied, names of dtypes are the index's. */
+wcodec_status wcodec_layout_of_index(const struct wcodec_index *index,
+                                     const wcodec_allocator *allocator,
+                                     struct wcodec_file_layout **layout, wcodec_error *err);
 
 void wcodec_layout_free(struct wcodec_file_layout *layout);
 

@@ -73,7 +73,8 @@ struct wcodec_onnx_found {
     const char *location; /* NULL: in the model */
     const uint64_t *shape;
     uint64_t begin, size;
-    uint64_t twin; /* the first of the same name, if that is another */
+    uint64_t number; /* in the order of the model */
+    uint64_t twin;   /* the first of the same name, if that is another */
     unsigned rank;
 };
 
@@ -239,6 +240,7 @@ static wcodec_status list_tensor(struct wcodec_onnx_tensors *tensors,
         memcpy(shape, t->shape, t->rank * sizeof *shape);
     found.shape = shape;
     found.rank = t->rank;
+    found.number = tensors->count;
     tensors->list[tensors->count++] = found;
     return WCODEC_OK;
 }
@@ -362,7 +364,7 @@ static int compare_found(const void *a, const void *b)
         return x->begin < y->begin ? -1 : 1;
     if (x->size != y->size)
         return x->size < y->size ? -1 : 1;
-    return strcmp(x->name, y->name);
+    return x->number < y->number ? -1 : 1;
 }
 
 /* Elements of less than a byte: type and shape are noted, and the last dimension is of bytes. */

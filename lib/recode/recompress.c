@@ -150,8 +150,8 @@ wcodec_status wcodec_recompress(const wcodec_reader *reader, uint64_t file, wcod
     status = wcodec_shard_acquire(o.shard, &o.source, err);
     if (status == WCODEC_OK) {
         wcodec_source_function(read_original, &o, o.shard->index->size, &source);
-        status =
-            wcodec_compress_source(reader->context, &source, -1, write, opaque, options, &own, err);
+        status = wcodec_compress_source(reader->context, &source, -1, o.shard->index, write, opaque,
+                                        options, &own, err);
         wcodec_shard_release(o.shard, &o.source);
     }
     wcodec_free(&reader->context->allocator, o.bytes);

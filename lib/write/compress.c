@@ -27,6 +27,7 @@ struct compressor {
     wcodec_context *context;
     wcodec_encode_options options;
     struct wcodec_source source;
+    const struct wcodec_index *index;  /* NULL, or of a container of the source */
     struct wcodec_file_layout *layout; /* NULL: opaque */
     struct wcodec_output output;
     struct wcodec_dedup dedup;
@@ -48,14 +49,28 @@ static void set_note(struct compressor *c, const char *text)
     memcpy(c->note, text, size);
 }
 
+/* Where its tensors lie, a file of external data does not say itself, but a container of it. */
+static wcodec_status find_tensors(struct compressor *c, wcodec_error *why)
+{
+    const wcodec_status status =
+        wcodec_layout_find(&c->source, c->options.onnx_model, c->options.onnx_location,
+                           &c->context->allocator, &c->layout, why);
+    char kind[16];
+    if (status != WCODEC_ERROR_CORRUPT || c->index == NULL)
+        return status;
+    wcodec_layout_kind(c->index, kind);
+    return strcmp(kind, "onnxdata") == 0
+               ? wcodec_layout_of_index(c->index, &c->context->allocator, &c->layout, why)
+               : status;
+}
+
 /* Look at the file: tensors, or a note why not. */
 static wcodec_status examine(struct compressor *c, wcodec_error *err)
 {
     if (c->options.raw)
         return WCODEC_OK;
     wcodec_error why = {0};
-    const wcodec_status status =
-        wcodec_layout_read(&c->source, &c->context->allocator, &c->layout, &why);
+    const wcodec_status status = find_tensors(c, &why);
     if (status == WCODEC_OK && c->layout->remark.text[0] != 0) {
         set_note(c, c->layout->remark.text);
         wcodec_log(c->context, WCODEC_LOG_DEBUG, "%s", c->layout->remark.text);
@@ -253,11 +268,12 @@ static wcodec_status check_stamp(int fd, const struct stamp *before, wcodec_erro
 }
 
 wcodec_status wcodec_compress_source(wcodec_context *context, const struct wcodec_source *source,
-                                     int fd, wcodec_write_fn write, void *opaque,
+                                     int fd, const struct wcodec_index *index,
+                                     wcodec_write_fn write, void *opaque,
                                      const wcodec_encode_options *options,
                                      wcodec_encode_report *report, wcodec_error *err)
 {
-    struct compressor c = {.context = context, .source = *source};
+    struct compressor c = {.context = context, .source = *source, .index = index};
     struct stamp before = {0};
     wcodec_status status = wcodec_encode_options_read(options, &c.options, err);
     if (status == WCODEC_OK && c.options.index_first)
@@ -307,9 +323,9 @@ wcodec_status wcodec_compress_fd(wcodec_context *context, int fd, wcodec_write_f
     wcodec_status status = wcodec_context_usable(context, err);
     if (status == WCODEC_OK)
         status = wcodec_source_fd(fd, &source, err);
-    return status == WCODEC_OK
-               ? wcodec_compress_source(context, &source, fd, write, opaque, options, report, err)
-               : status;
+    return status == WCODEC_OK ? wcodec_compress_source(context, &source, fd, NULL, write, opaque,
+                                                        options, report, err)
+                               : status;
 }
 
 wcodec_status wcodec_compress_memory(wcodec_context *context, const void *data, size_t size,
@@ -322,5 +338,5 @@ wcodec_status wcodec_compress_memory(wcodec_context *context, const void *data, 
     if (status != WCODEC_OK)
         return status;
     wcodec_source_memory(data, size, &source);
-    return wcodec_compress_source(context, &source, -1, write, opaque, options, report, err);
+    return wcodec_compress_source(context, &source, -1, NULL, write, opaque, options, report, err);
 }

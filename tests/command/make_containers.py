@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Files of other kinds that hold tensors, by the standard library alone. usage: make_containers.py"""
 import io
+import os
 import random
 import struct
 import zipfile
@@ -176,6 +177,14 @@ def main():
     nested = field(5, inline[0])
     for _ in range(40):
         nested = field(1, onnx_node("o", "a", 6, nested))
+    os.makedirs("onnx", exist_ok=True)
+    split = [onnx_tensor("w", 1, (100, 300), ("model.onnx_data", 0, 120000)), onnx_tensor("h", 10, (100, 300), ("model.onnx_data", 131072)), onnx_tensor("tied", 1, (100, 300), ("./model.onnx_data", 0))]
+    apart = [onnx_tensor("alone", 10, (100, 300), ("alone",)), onnx_tensor("up", 10, (100, 300), ("../plain.npy", 0))]
+    write("onnx/model.onnx", onnx(split + inline[2:3]))
+    write("onnx/model.onnx_data", f32 + bytes(131072 - 120000) + f16)
+    write("onnx/other.onnx", onnx(apart))
+    write("onnx/alone", f16)
+    write("onnx/config.json", b"{}")
     write("deep.onnx", onnx([], [onnx_node("o", "a", 6, nested)]))
 
 
