@@ -431,12 +431,23 @@ static wcodec_status note_files(const struct wcodec_onnx_tensors *tensors,
     return status;
 }
 
-static wcodec_status note_shared(const char *name, const char *kept,
-                                 struct wcodec_file_layout *layout, wcodec_error *err)
+/* The same tensor by another name is noted; the same bytes as another tensor are not listed. */
+static wcodec_status put_shared(const struct wcodec_onnx_found *found,
+                                const struct wcodec_onnx_found *kept,
+                                struct wcodec_file_layout *layout, wcodec_error *err)
 {
     char key[WCODEC_LAYOUT_NAME_MAX + 64];
-    snprintf(key, sizeof key, "onnx.shared.%s", name);
-    return wcodec_layout_note(layout, key, kept, err);
+    if (found->type != kept->type || found->rank != kept->rank ||
+        (found->rank != 0 &&
+         memcmp(found->shape, kept->shape, found->rank * sizeof *found->shape) != 0)) {
+        wcodec_fail(&layout->remark, WCODEC_ERROR_CORRUPT,
+                    "\"%.60s\" is not listed: it has the bytes of \"%.60s\", but another type or "
+                    "shape",
+                    found->name, kept->name);
+        return WCODEC_OK;
+    }
+    snprintf(key, sizeof key, "onnx.shared.%s", found->name);
+    return wcodec_layout_note(layout, key, kept->name, err);
 }
 
 static bool is_in(const struct wcodec_onnx_found *found, const char *location)
@@ -468,7 +479,7 @@ wcodec_status wcodec_onnx_tensors_put(struct wcodec_onnx_tensors *tensors, const
             continue;
         if (last != NULL && found->size != 0 && found->begin == last->begin &&
             found->size == last->size) {
-            status = note_shared(found->name, last->name, layout, err);
+            status = put_shared(found, last, layout, err);
             continue;
         }
         status = put_tensor(found, layout, err);

@@ -146,11 +146,12 @@ def test_torch_views(tmp_path):
     saved = {
         "a": weights, "tied": weights, "rows": weights[3:7], "turned": torch.randn(5, 6).t(),
         "kernel": kernel, "repeated": torch.randn(1, 4).expand(3, 4),
+        "flat": weights.view(-1),
     }  # fmt: skip
     torch.save(saved, tmp_path / "a.pt")
     made = wcodec.compress(tmp_path / "a.pt")
     assert (made["kind"], made["tensors"]) == ("pytorch", 4)
-    assert made["note"].startswith("2 tensors are not listed")
+    assert made["note"].startswith("3 tensors are not listed")
     wcodec.decompress(made["output"], tmp_path / "back")
     assert (tmp_path / "back").read_bytes() == (tmp_path / "a.pt").read_bytes()
     with wcodec.safe_open(made["output"], framework="pt") as f:

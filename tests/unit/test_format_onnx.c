@@ -441,9 +441,12 @@ static void test_others(void **state)
 
 static struct support_bytes split_model(void)
 {
-    struct support_bytes graph = {0};
+    struct support_bytes graph = {0}, integers = bare("integers", 6, 1, (uint64_t[]){4});
+    put_pair(&integers, "location", "data");
+    put_number(&integers, 14, 1);
     put_message(&graph, 5, external("b", 4, "./data", "16", "16"));
     put_message(&graph, 5, external("a", 4, "data", NULL, NULL));
+    put_message(&graph, 5, integers);
     put_message(&graph, 5, external("tied", 4, "data", "16", NULL));
     put_message(&graph, 5, external("none", 0, "data", "999", NULL));
     put_message(&graph, 5, external("far", 10, "more", "16", NULL));
@@ -469,7 +472,7 @@ static void test_external(void **state)
     struct wcodec_file_layout *l = good(&b);
     assert_int_equal(l->count, 0);
     assert_string_equal(l->remark.text, "its tensors are in other files");
-    assert_string_equal(note(l, "onnx.external.data"), "4");
+    assert_string_equal(note(l, "onnx.external.data"), "5");
     assert_string_equal(note(l, "onnx.external.more"), "2");
     wcodec_layout_free(l);
     l = read_external(&b, 32, "data", NULL);
@@ -480,6 +483,9 @@ static void test_external(void **state)
     assert_string_equal(l->tensors[2].name, "b");
     assert_int_equal(l->tensors[2].offset, 16);
     assert_string_equal(note(l, "onnx.shared.tied"), "b");
+    assert_string_equal(note(l, "onnx.shared.integers"), "none");
+    assert_non_null(
+        strstr(l->remark.text, "\"integers\" is not listed: it has the bytes of \"a\""));
     assert_string_equal(note(l, "wcodec.container"), "onnxdata");
     assert_string_equal(note(l, "onnx.external.data"), "none");
     wcodec_layout_free(l);
