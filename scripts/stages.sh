@@ -114,7 +114,8 @@ stage_python_torch () {
     run_pytest python-torch tests/python/test_torch.py tests/python/test_checkpoint.py \
         tests/python/test_cuda.py tests/python/test_cuda_process.py \
         tests/python/test_cuda_resident.py \
-        tests/python/test_containers.py tests/python/test_distributed.py \
+        tests/python/test_containers.py tests/python/test_convert.py \
+        tests/python/test_distributed.py \
         tests/python/test_engines.py tests/python/test_documents.py \
         tests/python/test_torch_resident.py tests/python/test_transformers.py
     run_pytest python-torch -p tests.python.fake_device tests/python/test_cuda.py

@@ -34,10 +34,10 @@ struct app {
     size_t made_count;
     struct sums sums;
     struct external *external; /* NULL: nothing was asked for */
-    bool results;     /* an object of them is out (utils/results.h) */
-    char *failure;    /* the last error that was reported */
-    int exit_code;    /* the gravest so far */
-    int stdout_error; /* errno of the first write to stdout that failed */
+    bool results;              /* an object of them is out (utils/results.h) */
+    char *failure;             /* the last error that was reported */
+    int exit_code;             /* the gravest so far */
+    int stdout_error;          /* errno of the first write to stdout that failed */
 };
 
 #if defined(__GNUC__)
@@ -90,6 +90,7 @@ void command_info(struct app *app);
 void command_test(struct app *app);
 void command_verify(struct app *app);
 void command_cat(struct app *app);
+void command_convert(struct app *app);
 void command_bench(struct app *app);
 void command_devices(struct app *app);
 void command_report(struct app *app);
