@@ -60,7 +60,8 @@ def compress(
         **options: level=3 (1 to 9), tune="size", tile=None, profile="auto", predict="auto",
             lossy=None ("snr:DB", "error:E", "bits:N"), lossy_scale="tensor", raw=False,
             strict=False, verify=True, include=[], exclude=[], name=None: those of the command;
-            name=True notes name, mode and time of the original, as its --name.
+            name=True notes name, mode and time of the original, as its --name. onnx_model=None: of
+            a file of external data, the path of the ONNX model beside it.
 
     Returns:
         For a file: "path", "output", "kind", "note" (why it is opaque, or ""), "bytes",

@@ -169,5 +169,11 @@ def test_onnx_with_external_data(tmp_path, apart):
         np.testing.assert_array_equal(loaded[name], array, strict=True)
         np.testing.assert_array_equal(safetensors.load_file(made)[name], array, strict=True)
     if not apart:
+        made = wcodec.compress(
+            folder / "a.onnx_data", tmp_path / "one.wcodec", onnx_model=folder / "a.onnx"
+        )
+        assert (made["kind"], made["tensors"]) == ("onnxdata", 5)
+        with wcodec.safe_open(tmp_path / "one.wcodec", framework="np") as f:
+            np.testing.assert_array_equal(f.get_slice("w2")[3:5], arrays["w2"][3:5])
         found = wcodec.info(mirror / "a.onnx_data.wcodec")["files"][0]
         assert (found["kind"], found["tensor_count"]) == ("onnxdata", 5)
