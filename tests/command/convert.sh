@@ -176,6 +176,30 @@ text = b'{"a":{"dtype":"F9_X","shape":[2],"data_offsets":[0,2]}}'
 open("odd.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + b"xy")
 PY
 run 1 "$WCODEC" convert -o gone.st odd.safetensors; says "odd.safetensors: tensor 'a' is of type F9_X, which safetensors files have not"; missing gone.st
+# Metadata that is made up.
+cat >lies.py <<'PY'
+import json, struct, sys
+key, value, dtype, shape, size = sys.argv[1:]
+text = json.dumps({"__metadata__": {key: value}, "a": {"dtype": dtype, "shape": json.loads(shape), "data_offsets": [0, int(size)]}}).encode()
+open("lies.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + bytes(int(size)))
+PY
+for order in '' 'shape 2,3' 'shape 2,3 strides 3,2' 'shape 2,4 strides 4,1' 'shape 2,3 strides 1,99999999999999999999' 'shape 2,3 strides 3,1,1' 'shape -2,3 strides 3,1' \
+    'shape 6 strides 1' 'shape 9223372036854775809,2 strides 1,1' 'shape 2,3 strides 6,0 '; do
+    "$PYTHON" lies.py pytorch.permuted.a "$order" F32 '[2, 3]' 24
+    run 1 "$WCODEC" convert -o gone.st lies.safetensors; says "tensor 'a': the order of its dimensions cannot be read"; missing gone.st
+done
+for shape in '[]' '[35]' '[34, 1]'; do
+    size=$("$PYTHON" -c "import math; print(math.prod($shape))")
+    "$PYTHON" lies.py gguf.type.a Q8_0 U8 "$shape" "$size"
+    run 1 "$WCODEC" convert --dequantize=f32 -o gone.st lies.safetensors; says "tensor 'a': its rows are no whole number of blocks"; missing gone.st
+done
+"$PYTHON" lies.py gguf.type.a Q8_0 F32 '[34]' 136
+run 1 "$WCODEC" convert --dequantize=f32 -o gone.st lies.safetensors; says 'no whole number of blocks'
+"$PYTHON" lies.py pytorch.shared.a a F32 '[34]' 136
+run 1 "$WCODEC" convert -o gone.st lies.safetensors; says "tensor 'a' is there twice"
+"$PYTHON" lies.py pytorch.shared.b c F32 '[34]' 136
+run 0 "$WCODEC" convert -o lies.st lies.safetensors; says "warning: .*tensor 'b' is left out: that with its bytes, 'c', is not there"
+
 run 0 "$WCODEC" compress -q plain.pt -o damaged.wcodec
 poke damaged.wcodec 5000 255
 run 3 "$WCODEC" convert -o gone.st damaged.wcodec; missing gone.st
