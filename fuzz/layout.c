@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     wcodec_error err = {0};
     wcodec_source_memory(copy, size, &source);
     const wcodec_status status =
-        wcodec_layout_read(&source, &wcodec_default_allocator, &layout, &err);
+        wcodec_layout_read(&source, &wcodec_default_allocator, NULL, &layout, &err);
     FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_CORRUPT && err.text[0] != 0));
     if (status == WCODEC_OK) {
         fuzz_deep++;

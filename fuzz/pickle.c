@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct wcodec_pickle_value *value = NULL;
     wcodec_error err = {0};
     wcodec_arena_init(&arena, &wcodec_default_allocator);
-    const wcodec_status status = wcodec_pickle_read(copy, size, &arena, &value, &err);
+    const wcodec_status status = wcodec_pickle_read(copy, size, &arena, NULL, &value, &err);
     free(copy);
     FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_CORRUPT && err.text[0] != 0));
     if (status == WCODEC_OK) {

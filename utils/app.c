@@ -61,9 +61,19 @@ void app_warn(struct app *app, const char *format, ...)
     va_end(arguments);
 }
 
+/* Of the codes the larger is the graver; only that with --keep-going, 3 says that all that is whole
+ * has been saved, which is not so after another failure. */
+static bool is_graver(const struct app *app, int code, int than)
+{
+    const bool saving = app->options.keep_going;
+    if (saving && code == EXIT_FAILED && than == EXIT_CORRUPT)
+        return true;
+    return code > than && !(saving && code == EXIT_CORRUPT && than == EXIT_FAILED);
+}
+
 bool app_fail(struct app *app, int exit_code, const char *format, ...)
 {
-    if (exit_code > app->exit_code)
+    if (is_graver(app, exit_code, app->exit_code))
         app->exit_code = exit_code;
     if (signals_pending())
         return false;

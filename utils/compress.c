@@ -215,7 +215,7 @@ static bool write_container(struct app *app, const struct source *source, struct
     double seconds = progress_seconds(&app->progress);
     progress_end(&app->progress);
     if (status != WCODEC_OK)
-        return output_fail(app, output, input->name, &err);
+        return err.status != WCODEC_OK && output_fail(app, output, input->name, &err);
     if (encode.write_at && !output_pass(app, output, report.coded_size))
         return false;
     struct output_attributes attributes = {0};
@@ -284,8 +284,7 @@ static char *with_suffix(struct app *app, const char *path)
 /* Files of a model folder that are compressed. */
 static bool holds_weights(struct app *app, const char *path)
 {
-    return path_has_suffix(path, ".safetensors") || path_has_suffix(path, ".onnx") ||
-           external_model(app, path);
+    return model_weights_are(path) || path_has_suffix(path, ".onnx") || external_model(app, path);
 }
 
 /* In a directory, weights are compressed and the rest is copied, so that the mirror is a complete

@@ -37,13 +37,20 @@ double describe_share(const wcodec_tensor_info *info, unsigned mode)
     return blocks ? (double)info->modes[mode].blocks / (double)blocks : 0;
 }
 
+/* Is it coded with loss? An approximation can also be coded exactly. */
+static bool is_coded_lossy(const wcodec_tensor_info *info)
+{
+    return info->coding == WCODEC_CODING_LOSSY ||
+           (info->coding == WCODEC_CODING_ALIAS && info->scales > 0);
+}
+
 const char *describe_coding(const wcodec_tensor_info *info, char *dst, size_t size)
 {
     unsigned most = 0;
     for (unsigned i = 1; i < info->mode_count; i++)
         most = info->modes[i].blocks > info->modes[most].blocks ? i : most;
     snprintf(dst, size, "%s%s%s%s",
-             info->lossy                               ? "lossy/"
+             is_coded_lossy(info)                      ? "lossy/"
              : info->coding == WCODEC_CODING_FRAGMENTS ? "fragments/"
                                                        : "",
              info->mode_count ? info->modes[most].predictor : "", info->mode_count ? "/" : "",
@@ -161,11 +168,12 @@ json_t *describe_file_json(const struct described_file *file)
  * {"transform": "dct", "share": 0.93}, and then "order": "products" too. */
 static json_t *modes_json(const wcodec_tensor_info *info)
 {
+    const bool transforms = info->coding == WCODEC_CODING_LOSSY;
     json_t *modes = json_array();
     for (unsigned i = 0; modes && i < info->mode_count; i++) {
         json_t *mode =
-            json_pack("{s:s}", info->lossy ? "transform" : "predictor", info->modes[i].predictor);
-        if (mode && !info->lossy)
+            json_pack("{s:s}", transforms ? "transform" : "predictor", info->modes[i].predictor);
+        if (mode && !transforms)
             json_object_set_new(mode, "differential", json_boolean(info->modes[i].differential));
         if (mode)
             json_object_set_new(mode, "share", json_decimal(describe_share(info, i), 6));
@@ -189,7 +197,8 @@ static json_t *coding_json(const wcodec_reader *reader, const wcodec_tensor_info
         "tile", json_size(info->tile_elements), "tables", (int)info->tables, "run",
         (int)info->run_elements);
     if (coding && info->mode_count)
-        json_object_set_new(coding, info->lossy ? "transform" : "predict", modes_json(info));
+        json_object_set_new(coding, info->coding == WCODEC_CODING_LOSSY ? "transform" : "predict",
+                            modes_json(info));
     if (coding && info->alias_of != UINT64_MAX &&
         wcodec_reader_entry(reader, info->alias_of, &first, NULL) == WCODEC_OK)
         json_object_set_new(coding, "alias_of", first.name ? json_text(first.name) : json_null());

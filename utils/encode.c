@@ -3,6 +3,7 @@
 
 #include "utils/encode.h"
 #include "utils/partial.h"
+#include "utils/signals.h"
 #include "utils/spool.h"
 
 #include <errno.h>
@@ -58,19 +59,39 @@ static wcodec_status encode_anew(struct app *app, const struct source *source,
                                                encode, report, err);
 }
 
+/* What is written before it can be put in order. */
+struct spool {
+    int fd;
+    int error; /* errno of the write that failed */
+};
+
 static int write_spool(void *opaque, const void *data, size_t size)
 {
-    const int fd = *(const int *)opaque;
+    struct spool *spool = opaque;
     for (const char *at = data; size > 0;) {
-        const ssize_t n = write(fd, at, size);
-        if (n < 0 && errno == EINTR)
+        const ssize_t n = write(spool->fd, at, size);
+        if (n < 0 && errno == EINTR && !signals_pending())
             continue;
         if (n < 0)
-            return errno;
+            return spool->error = errno;
         at += n;
         size -= (size_t)n;
     }
     return 0;
+}
+
+static wcodec_status copy_spool(struct app *app, const struct spool *spool, struct output *output,
+                                wcodec_encode_options *encode, wcodec_encode_report *report,
+                                wcodec_error *err)
+{
+    wcodec_reader *reader = NULL;
+    wcodec_status status = wcodec_reader_open_fd(app->context, spool->fd, &reader, err);
+    if (status != WCODEC_OK)
+        return status;
+    encode->index_first = 1;
+    status = wcodec_copy(reader, NULL, 0, output_write, output, encode, report, err);
+    wcodec_reader_close(reader);
+    return status;
 }
 
 /* The index is known when all else is written: so that goes to a temporary file first. */
@@ -78,23 +99,26 @@ static wcodec_status encode_index_first(struct app *app, const struct source *so
                                         struct output *output, wcodec_encode_options *encode,
                                         wcodec_encode_report *report, wcodec_error *err)
 {
-    wcodec_reader *reader = NULL;
-    int fd = spool_create(app);
-    err->status = WCODEC_ERROR_CANCELLED; /* reported */
-    if (fd < 0)
-        return WCODEC_ERROR_CANCELLED;
+    struct spool spool = {.fd = spool_create(app)};
+    if (spool.fd < 0)
+        return WCODEC_ERROR_IO; /* reported */
     encode->write_at = NULL;
     encode->index_first = 0;
-    wcodec_status status = encode_anew(app, source, write_spool, &fd, encode, report, err);
-    if (status == WCODEC_OK)
-        status = wcodec_reader_open_fd(app->context, fd, &reader, err);
-    const wcodec_encode_report first = *report;
-    encode->index_first = 1;
-    if (status == WCODEC_OK)
-        status = wcodec_copy(reader, NULL, 0, output_write, output, encode, report, err);
-    memcpy(report->note, first.note, sizeof report->note);
-    wcodec_reader_close(reader);
-    close(fd);
+    wcodec_status status = encode_anew(app, source, write_spool, &spool, encode, report, err);
+    if (spool.error != 0) {
+        app_fail_errno(app, output->name, "cannot be kept in a temporary file (see TMPDIR)",
+                       spool.error);
+        *err = (wcodec_error){0};
+    } else if (status == WCODEC_OK) {
+        const wcodec_encode_report first = *report;
+        status = copy_spool(app, &spool, output, encode, report, err);
+        if (status != WCODEC_OK && output->error == 0) {
+            app_fail_status(app, output->name, err);
+            *err = (wcodec_error){0};
+        }
+        memcpy(report->note, first.note, sizeof report->note);
+    }
+    close(spool.fd);
     return status;
 }
 

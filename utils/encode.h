@@ -24,7 +24,8 @@ void source_close(struct source *source);
 /* Is it copied as it is coded? */
 bool source_is_copied(const struct app *app, const struct source *source);
 
-/* By `encode`, in which write_at is set where the output takes it. */
+/* By `encode`, in which write_at is set where the output takes it. Where *err is left as it was,
+ * the failure has been reported. */
 wcodec_status source_encode(struct app *app, const struct source *source, struct output *output,
                             wcodec_encode_options *encode, wcodec_encode_report *report,
                             wcodec_error *err);

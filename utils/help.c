@@ -40,8 +40,8 @@ static const char *const texts[COMMAND_COUNT] = {
     [COMMAND_COMPRESS] =
         ("Usage: wcodec compress [OPTIONS] [--] FILE|DIR|-...\n"
          "FILE becomes FILE.wcodec; a directory DIR becomes DIR.wcodec/ with its\n"
-         ".safetensors files compressed and its other files copied; standard input goes\n"
-         "to standard output. What is up to date is left as it is (not with --lossy).\n"),
+         ".safetensors files and weights of PyTorch (*model*.bin) compressed and its\n"
+         "other files copied; standard input goes to standard output. What is up to date is left as it is (not with --lossy).\n"),
     [COMMAND_DECOMPRESS] = ("Usage: wcodec decompress [OPTIONS] [--] FILE.wcodec|DIR|-...\n"
                             "FILE.wcodec becomes FILE, as it was; DIR.wcodec/ becomes DIR/.\n"),
     [COMMAND_LIST] = ("Usage: wcodec list [--json] [--] FILE|DIR|-...\n"

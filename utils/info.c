@@ -108,7 +108,8 @@ static void print_predicted(struct app *app, const wcodec_reader *reader,
          i++) {
         if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK)
             return;
-        char *name = info.mode_count && !info.lossy ? text_escape(info.name) : NULL;
+        char *name =
+            info.mode_count && info.coding != WCODEC_CODING_LOSSY ? text_escape(info.name) : NULL;
         if (!name)
             continue;
         printf("predicted:  %s, rows of %" PRIu64 ":", name, info.columns);
@@ -134,10 +135,18 @@ static void print_lossy(struct app *app, const wcodec_reader *reader, const wcod
         struct lossy_figures figures = {0};
         if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK)
             return;
-        char *name = info.mode_count && info.lossy ? text_escape(info.name) : NULL;
+        const bool before = info.lossy && info.scales == 0,
+                   in_blocks = info.coding == WCODEC_CODING_LOSSY && info.mode_count;
+        char *name = before || in_blocks ? text_escape(info.name) : NULL;
         if (!name)
             continue;
         lossy_add(&figures, &info);
+        if (before) {
+            printf("lossy:      %s, approximated before it was compressed anew: %s\n", name,
+                   lossy_text(&figures, text));
+            free(name);
+            continue;
+        }
         printf("lossy:      %s, rows of %" PRIu64 ":", name, info.columns);
         for (unsigned m = 0; m < info.mode_count; m++)
             printf("%s %s %.1f %%", m ? "," : "", info.modes[m].predictor,

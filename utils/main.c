@@ -83,6 +83,7 @@ int main(int argc, char **argv)
     signals_catch();
     if (!options_parse(argc, argv, &app.options)) {
         options_free(&app.options);
+        signals_raise(); /* a list of files may be waited for */
         return EXIT_USAGE;
     }
     run_command[app.options.command](&app);

@@ -29,7 +29,29 @@ struct findings {
 
 bool model_index_is(const char *path)
 {
-    return path_has_suffix(path_base(path), ".safetensors.index.json");
+    const char *base = path_base(path);
+    return path_has_suffix(base, ".safetensors.index.json") ||
+           path_has_suffix(base, ".bin.index.json");
+}
+
+/* Zip archives, as torch.save() makes them; files of older versions are none. */
+static bool is_archive(const char *path)
+{
+    char first[4];
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const bool is = pread(fd, first, sizeof first, 0) == (ssize_t)sizeof first &&
+                    memcmp(first, "PK\3\4", sizeof first) == 0;
+    close(fd);
+    return is;
+}
+
+bool model_weights_are(const char *path)
+{
+    const char *base = path_base(path);
+    return path_has_suffix(base, ".safetensors") ||
+           (path_has_suffix(base, ".bin") && strstr(base, "model") && is_archive(path));
 }
 
 static wcodec_status fail(wcodec_error *err, wcodec_status status, const char *path,

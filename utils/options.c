@@ -195,14 +195,30 @@ static bool take_operands(struct options *o)
                NULL);
 }
 
-/* The lines of a file, without what ends them. */
-static char *read_lines(const char *path)
+/* What a list of files may have: more is no list of names, and may have no end. */
+enum { LIST_BYTES_MAX = 64 << 20, LIST_LINE_MAX = 64 << 10 };
+
+/* What is wrong with a list, of which the bytes from `from` on are new; NULL: nothing. *line is
+ * where its last line begins. */
+static const char *check_list(const char *text, size_t from, size_t size, size_t *line)
 {
-    size_t size = 0, room = 0;
+    if (memchr(text + from, 0, size - from))
+        return "a list of files holds a NUL:";
+    for (size_t i = from; i < size; i++) {
+        if (text[i] == '\n')
+            *line = i + 1;
+        else if (i - *line >= LIST_LINE_MAX)
+            return "a line of a list of files has more than 64 KiB:";
+    }
+    return size > LIST_BYTES_MAX ? "a list of files has more than 64 MiB:" : NULL;
+}
+
+/* The lines of a file, in memory of the caller's; NULL: *why says it. */
+static char *read_lines(FILE *file, const char **why)
+{
+    size_t size = 0, room = 0, line = 0;
     char *text = NULL;
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-    if (!file)
-        return NULL;
+    *why = NULL;
     do {
         if (room - size < 2) {
             char *larger = realloc(text, room = 2 * room + 4096);
@@ -210,33 +226,44 @@ static char *read_lines(const char *path)
                 break;
             text = larger;
         }
-        size += fread(text + size, 1, room - size - 1, file);
-    } while (!feof(file) && !ferror(file));
-    const bool good = text && feof(file) && !ferror(file);
-    if (file != stdin)
-        fclose(file);
-    if (good) {
+        const size_t got = fread(text + size, 1, room - size - 1, file);
+        *why = check_list(text, size, size + got, &line);
+        size += got;
+    } while (!*why && !feof(file) && !ferror(file));
+    if (!*why && text && feof(file) && !ferror(file)) {
         text[size] = 0;
-        if (strlen(text) == size)
-            return text;
-        errno = EINVAL;
+        return text;
     }
+    if (!*why)
+        *why = errno ? strerror(errno) : "cannot read a list of files:";
     free(text);
     return NULL;
+}
+
+static char *open_lines(const char *path, const char **why)
+{
+    const bool standard = strcmp(path, "-") == 0;
+    errno = 0;
+    FILE *file = standard ? stdin : fopen(path, "re");
+    if (!file) {
+        *why = strerror(errno);
+        return NULL;
+    }
+    char *text = read_lines(file, why);
+    if (!standard)
+        fclose(file);
+    return text;
 }
 
 /* More operands, in the order of the lines; empty ones are nothing. */
 static bool take_filelist(struct options *o)
 {
+    const char *why;
     if (!o->filelist)
         return true;
-    errno = 0;
-    o->filelist_text = read_lines(o->filelist);
+    o->filelist_text = open_lines(o->filelist, &why);
     if (!o->filelist_text)
-        return usage_error(errno == EINVAL ? "a list of files holds a NUL:"
-                           : errno         ? strerror(errno)
-                                           : "cannot read a list of files:",
-                           o->filelist);
+        return usage_error(why, o->filelist);
     for (char *line = o->filelist_text, *next; line; line = next) {
         next = strchr(line, '\n');
         if (next)
@@ -246,6 +273,11 @@ static bool take_filelist(struct options *o)
             line[length - 1] = 0;
         if (*line && !strings_add(&o->files, line))
             return false;
+    }
+    for (size_t i = 0; i < o->files.count && strcmp(o->filelist, "-") == 0; i++) {
+        if (strcmp(o->files.items[i], "-") == 0)
+            return usage_error("standard input is the list of files, and cannot be an input too",
+                               NULL);
     }
     return o->files.count > 0 || usage_error("there is no name in the list of files", o->filelist);
 }

@@ -35,13 +35,16 @@ extern "C" {
  * index. */
 typedef struct wcodec_reader wcodec_reader;
 
-/** Open a .wcodec file, a folder, or a *.safetensors.index.json.
+/** Open a .wcodec file, a folder, or a *.safetensors.index.json or *.bin.index.json.
  *
- * A folder or index.json stands for all its shards: every "X.safetensors" that the index names is
- * looked for as "X.safetensors.wcodec" beside it (shards are then in the order of their names), and
- * must hold the tensors that are mapped to it; a folder without an index stands for all its
- * *.wcodec files in the order of their names. Of several indexes in a folder,
- * model.safetensors.index.json is taken; if there is none of that name, WCODEC_ERROR_USAGE. A
+ * A folder or index.json stands for all its shards: every "X.safetensors" or "X.bin" that the index
+ * names is looked for with ".wcodec" after it beside it (shards are then in the order of their
+ * names), and must hold the tensors that are mapped to it (of a PyTorch file, those that it lists:
+ * see wcodec_file_info.kind); a folder without an index stands for all its *.wcodec files in the
+ * order of their names. Of several indexes in a folder, model.safetensors.index.json or
+ * pytorch_model.bin.index.json is taken; if there is none of these names, WCODEC_ERROR_USAGE. Where
+ * a folder has *.safetensors.wcodec files or such an index, its *.bin.index.json and *.bin.wcodec
+ * are passed over: they are the same model in PyTorch's form. A
  * tensor name found in two shards is WCODEC_ERROR_CORRUPT. Of a model with more than 64 shards, the
  * others are opened again for each call; if one was changed since, that is WCODEC_ERROR_IO.
  *
@@ -237,12 +240,14 @@ typedef struct wcodec_tensor_info {
     unsigned mode_count;
     /** The first mode_count are set. */
     wcodec_mode_info modes[16];
-    /** Not 0: coding is LOSSY, or ALIAS of such a tensor; then the following are set, else 0. */
+    /** Not 0: an approximation: coding is LOSSY, or ALIAS of such a tensor, or it was so before it
+     * was compressed anew by wcodec_recompress(). Then the errors below are set, else 0. */
     int lossy;
-    /** Order of the blocks' coefficients: "diagonals", "products", "rows" or "columns"; NULL where
-     * single elements were quantised. A constant. */
+    /** LOSSY, and ALIAS of it: order of the blocks' coefficients: "diagonals", "products", "rows"
+     * or "columns"; else, and where single elements were quantised, NULL. A constant. */
     const char *order;
-    /** Scales of the quantiser: 1, or one for each row of the matrix. */
+    /** LOSSY, and ALIAS of it: scales of the quantiser: 1, or one for each row of the matrix; else
+     * 0. */
     uint64_t scales;
     /** Largest absolute difference from the original, as the encoder measured it. */
     double largest_error;

@@ -246,8 +246,11 @@ WCODEC_API wcodec_status wcodec_compress_path(wcodec_context *context, const cha
 
 /** Compress file number `file` of a reader anew, by other options or with loss: as
  * wcodec_compress_fd() does with what it restores to, which stands nowhere as a whole. What was
- * approximated stays so. WCODEC_ERROR_CORRUPT, too, if the hash of what was decoded is not that of
- * the original; what was written is then no valid file.
+ * approximated stays so, and the new file says of these tensors what it was made of said: by how
+ * much they are off. They cannot be approximated once more, since nobody could state the error:
+ * with `lossy`, WCODEC_ERROR_USAGE unless `exclude` or `include` keeps them exact.
+ * WCODEC_ERROR_CORRUPT, too, if the hash of what was decoded is not that of the original; what was
+ * written is then no valid file.
  *
  * Memory: as wcodec_compress_fd(), and once more the largest tensor. Returns what it does, and what
  * wcodec_reader_decode() does. */
@@ -291,7 +294,8 @@ WCODEC_API wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_wr
                                               wcodec_writer **writer, wcodec_error *err);
 
 /** Add a `__metadata__` pair; copied. Before the first data only. Returns WCODEC_OK,
- * WCODEC_ERROR_USAGE (too late, no UTF-8, or a key that is there already), WCODEC_ERROR_MEMORY. */
+ * WCODEC_ERROR_USAGE (too late, no UTF-8, a key that is there already, or one that begins with
+ * "wcodec.lossy."), WCODEC_ERROR_MEMORY. */
 WCODEC_API wcodec_status wcodec_writer_metadata(wcodec_writer *writer, const char *key,
                                                 const char *value, wcodec_error *err);
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "core/cancel.h"
+#include "core/error.h"
 
 void wcodec_cancel_init(struct wcodec_cancel *cancel, struct wcodec_reporter *reporter)
 {
@@ -51,4 +52,11 @@ bool wcodec_cancel_poll(struct wcodec_cancel *cancel)
         return false;
     atomic_store_explicit(&cancel->cancelled, true, memory_order_relaxed);
     return true;
+}
+
+wcodec_status wcodec_cancel_check(struct wcodec_cancel *cancel, wcodec_error *err)
+{
+    return wcodec_cancel_poll(cancel)
+               ? wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller")
+               : WCODEC_OK;
 }

@@ -29,6 +29,9 @@ void wcodec_cancel_init(struct wcodec_cancel *cancel, struct wcodec_reporter *re
  * stays so. */
 bool wcodec_cancel_poll(struct wcodec_cancel *cancel);
 
+/* The same with a status: WCODEC_ERROR_CANCELLED. */
+wcodec_status wcodec_cancel_check(struct wcodec_cancel *cancel, wcodec_error *err);
+
 /* From now on these bytes of the whole are at work, gone through so often: an estimate. By the
  * calling thread, when no other counts. NULL: nothing happens. */
 void wcodec_cancel_span(struct wcodec_cancel *cancel, uint64_t begin, uint64_t size,

@@ -20,7 +20,11 @@ enum {
     SLOW_LEVEL = 19,
     SLOW_SAVES = 256, /* one part in so many */
     SLOW_SAMPLE_MIN = 1 << 15,
-    SLOW_SAMPLE_MAX = 1 << 17
+    SLOW_SAMPLE_MAX = 1 << 17,
+    /* What is so small, such as the header of an array, gets at most a byte or two less by others.
+     */
+    TINY_CHUNK = 512,
+    TINY_LEVEL = 3
 };
 
 struct chunker {
@@ -76,9 +80,13 @@ static wcodec_status encode_small(const struct chunker *k, uint64_t i, uint8_t *
 static wcodec_status code_chunk(struct chunker *k, uint64_t i, uint8_t *buffer)
 {
     uint32_t coded, check;
-    const wcodec_status status = k->level > LEVEL_USUAL && chunk_size(k, i) < SLOW_MIN
-                                     ? encode_small(k, i, buffer, &coded, &check)
-                                     : encode(k, i, k->zstd_level, buffer, &coded, &check);
+    wcodec_status status;
+    if (chunk_size(k, i) <= TINY_CHUNK)
+        status = encode(k, i, TINY_LEVEL, buffer, &coded, &check);
+    else if (k->level > LEVEL_USUAL && chunk_size(k, i) < SLOW_MIN)
+        status = encode_small(k, i, buffer, &coded, &check);
+    else
+        status = encode(k, i, k->zstd_level, buffer, &coded, &check);
     if (status != WCODEC_OK) {
         wcodec_free(k->allocator, buffer);
         return status;

@@ -89,7 +89,7 @@ wcodec_status wcodec_archive_read(const struct wcodec_source *source,
                                   struct wcodec_file_layout *layout, wcodec_error *err)
 {
     struct wcodec_zip zip;
-    wcodec_status status = wcodec_zip_read(source, layout->allocator, &zip, err);
+    wcodec_status status = wcodec_zip_read(source, layout->allocator, layout->cancel, &zip, err);
     const struct wcodec_zip_member *pickle = NULL;
     if (status == WCODEC_OK)
         pickle = wcodec_pytorch_pickle(&zip);

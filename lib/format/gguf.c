@@ -60,6 +60,7 @@ static const struct {
 /* The file from its beginning on, through a buffer: how long the header is, only its end says. */
 struct stream {
     const struct wcodec_source *source;
+    struct wcodec_cancel *cancel;
     wcodec_error *err;
     uint8_t *buffer;
     uint64_t at;          /* in the source */
@@ -76,8 +77,9 @@ static wcodec_status take(struct stream *s, uint64_t size, const uint8_t **bytes
         const uint64_t left = s->source->size - s->at;
         s->begin = s->at;
         s->size = left < BUFFER ? left : BUFFER;
-        const wcodec_status status =
-            wcodec_source_read(s->source, s->at, s->buffer, (size_t)s->size, s->err);
+        wcodec_status status = wcodec_cancel_check(s->cancel, s->err);
+        if (status == WCODEC_OK)
+            status = wcodec_source_read(s->source, s->at, s->buffer, (size_t)s->size, s->err);
         if (status != WCODEC_OK)
             return status;
     }
@@ -294,7 +296,7 @@ static wcodec_status read_header(struct stream *s, struct wcodec_file_layout *la
 wcodec_status wcodec_gguf_read(const struct wcodec_source *source,
                                struct wcodec_file_layout *layout, wcodec_error *err)
 {
-    struct stream s = {.source = source, .err = err};
+    struct stream s = {.source = source, .cancel = layout->cancel, .err = err};
     layout->kind = "gguf";
     s.buffer = wcodec_alloc(layout->allocator, BUFFER);
     if (s.buffer == NULL)

@@ -54,6 +54,7 @@ struct wcodec_entry {
     const uint8_t *parameters;
     size_t parameters_size;
     const char *split; /* as in wcodec_tensor_info */
+    const char *loss;  /* NULL, or what the metadata says of its errors (format/loss.h) */
 };
 
 /* How a file was made (doc/format.md 1.1). */
@@ -95,6 +96,7 @@ struct wcodec_index {
     int64_t mtime; /* -1: unknown */
     uint64_t metadata_count;
     const char **metadata; /* key, value, key, value, ... */
+    uint64_t loss_count;   /* of the last of these pairs, which are not listed (format/loss.h) */
     uint64_t group_count;  /* 0: there are no headers; else they cover all entries */
     struct wcodec_group *groups;
     uint64_t entry_count;
@@ -157,13 +159,19 @@ void wcodec_entry_fixed(const struct wcodec_entry *entry, struct wcodec_fixed *f
 void wcodec_entry_fragments(const struct wcodec_entry *entry, struct wcodec_fragments *fragments,
                             struct wcodec_tiling *tiling);
 
+/* The entry that has its bytes. */
+static inline const struct wcodec_entry *wcodec_entry_own(const struct wcodec_index *index,
+                                                          const struct wcodec_entry *e)
+{
+    return !e->newer && e->coding == WCODEC_CODING_ALIAS ? &index->entries[e->u.alias] : e;
+}
+
 /* Are its bytes an approximation? */
 static inline bool wcodec_entry_is_lossy(const struct wcodec_index *index,
                                          const struct wcodec_entry *e)
 {
-    const struct wcodec_entry *own =
-        !e->newer && e->coding == WCODEC_CODING_ALIAS ? &index->entries[e->u.alias] : e;
-    return !own->newer && own->coding == WCODEC_CODING_LOSSY;
+    const struct wcodec_entry *own = wcodec_entry_own(index, e);
+    return e->loss != NULL || (!own->newer && own->coding == WCODEC_CODING_LOSSY);
 }
 
 /* Does its size follow from its dtype and shape? Then the record has none. */

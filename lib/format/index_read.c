@@ -5,6 +5,7 @@
 
 #include "format/index_parser.h"
 #include "format/groups.h"
+#include "format/loss.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/source.h"
@@ -390,6 +391,8 @@ wcodec_status wcodec_index_read(const struct wcodec_source *source,
         wcodec_free(allocator, decoded);
     }
     wcodec_free(allocator, p.body);
+    if (status == WCODEC_OK)
+        wcodec_loss_attach(made);
     if (status == WCODEC_OK)
         *index = made;
     else

@@ -86,7 +86,10 @@ wcodec_status wcodec_layout_add(struct wcodec_file_layout *layout,
                                 const struct wcodec_layout_tensor *tensor, wcodec_error *err)
 {
     struct wcodec_layout_tensor t = *tensor;
+    enum { POLLED = 64 };
     wcodec_status status = check_tensor(&t, err);
+    if (status == WCODEC_OK && layout->count % POLLED == 0)
+        status = wcodec_cancel_check(layout->cancel, err);
     if (status != WCODEC_OK)
         return status;
     if (layout->count == WCODEC_LAYOUT_TENSORS_MAX)
@@ -272,18 +275,20 @@ static struct wcodec_file_layout *create(const wcodec_allocator *allocator)
 }
 
 wcodec_status wcodec_layout_read(const struct wcodec_source *source,
-                                 const wcodec_allocator *allocator,
+                                 const wcodec_allocator *allocator, struct wcodec_cancel *cancel,
                                  struct wcodec_file_layout **layout, wcodec_error *err)
 {
     struct wcodec_file_layout *l = create(allocator);
     if (l == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    l->cancel = cancel;
     const wcodec_layout_reader read = reader_of(source);
     wcodec_status status = read != NULL ? read(source, l, err) : read_safetensors(source, l, err);
     if (status == WCODEC_OK && read != NULL)
         status = finish(l, source->size, err);
     if (status == WCODEC_ERROR_CORRUPT)
         explain(source, read != NULL, err);
+    l->cancel = NULL;
     if (status == WCODEC_OK)
         *layout = l;
     else
@@ -335,9 +340,10 @@ static wcodec_status read_beside(const struct wcodec_source *source, const char 
 
 wcodec_status wcodec_layout_find(const struct wcodec_source *source, const char *onnx_model,
                                  const char *location, const wcodec_allocator *allocator,
-                                 struct wcodec_file_layout **layout, wcodec_error *err)
+                                 struct wcodec_cancel *cancel, struct wcodec_file_layout **layout,
+                                 wcodec_error *err)
 {
-    wcodec_status status = wcodec_layout_read(source, allocator, layout, err);
+    wcodec_status status = wcodec_layout_read(source, allocator, cancel, layout, err);
     if (status != WCODEC_ERROR_CORRUPT || onnx_model == NULL)
         return status;
     if (location == NULL)

@@ -9,6 +9,7 @@
 
 #include "format/index.h"
 #include "core/arena.h"
+#include "core/cancel.h"
 #include "io/source.h"
 
 #include <stdbool.h>
@@ -37,6 +38,7 @@ struct wcodec_layout_tensor {
 
 struct wcodec_file_layout {
     const wcodec_allocator *allocator;
+    struct wcodec_cancel *cancel;           /* while it is read; may be NULL */
     struct wcodec_safetensors *safetensors; /* NULL: another kind */
     const char *kind;                       /* "safetensors", "npy", ...; lives as long */
     uint64_t count, capacity;
@@ -50,9 +52,9 @@ struct wcodec_file_layout {
 
 /* Find the tensors of a whole file. WCODEC_ERROR_CORRUPT if it is of no kind that is known, or not
  * quite of its kind: the text says why, to be read after "the file". Also WCODEC_ERROR_IO,
- * WCODEC_ERROR_MEMORY. */
+ * WCODEC_ERROR_MEMORY; WCODEC_ERROR_CANCELLED where `cancel`, which may be NULL, says so. */
 wcodec_status wcodec_layout_read(const struct wcodec_source *source,
-                                 const wcodec_allocator *allocator,
+                                 const wcodec_allocator *allocator, struct wcodec_cancel *cancel,
                                  struct wcodec_file_layout **layout, wcodec_error *err);
 
 /* The same of a file that holds external data of an ONNX model, which calls it `location`: only the
@@ -66,7 +68,8 @@ wcodec_status wcodec_layout_read_external(const struct wcodec_source *source,
  * that path. The text of an error then names it. */
 wcodec_status wcodec_layout_find(const struct wcodec_source *source, const char *onnx_model,
                                  const char *location, const wcodec_allocator *allocator,
-                                 struct wcodec_file_layout **layout, wcodec_error *err);
+                                 struct wcodec_cancel *cancel, struct wcodec_file_layout **layout,
+                                 wcodec_error *err);
 
 /* The layout of the original of an index, in which every tensor is of a known coding. Names are
  * copied, names of dtypes are the index's. */

@@ -75,6 +75,7 @@ struct machine {
     const uint8_t *begin;
     struct wcodec_arena *arena;
     const wcodec_allocator *allocator;
+    struct wcodec_cancel *cancel;
     wcodec_error *err;
     value_t **stack, **memo;
     uint64_t stack_size, stack_capacity;
@@ -554,26 +555,31 @@ static wcodec_status step(struct machine *m, uint8_t instruction)
 
 static wcodec_status run(struct machine *m, value_t **value)
 {
+    enum { POLLED = 4096 };
     uint8_t instruction;
-    for (;;) {
+    for (uint64_t done = 0;; done++) {
         if (!wcodec_take_u8(&m->in, &instruction))
             return corrupt(m, "the end");
         if (instruction == STOP)
             return pop(m, value);
-        const wcodec_status status = step(m, instruction);
+        wcodec_status status =
+            done % POLLED == 0 ? wcodec_cancel_check(m->cancel, m->err) : WCODEC_OK;
+        if (status == WCODEC_OK)
+            status = step(m, instruction);
         if (status != WCODEC_OK)
             return status;
     }
 }
 
 wcodec_status wcodec_pickle_read(const uint8_t *bytes, size_t size, struct wcodec_arena *arena,
-                                 value_t **value, wcodec_error *err)
+                                 struct wcodec_cancel *cancel, value_t **value, wcodec_error *err)
 {
     value_t *found = NULL;
     struct machine m = {.in = {bytes, bytes + size},
                         .begin = bytes,
                         .arena = arena,
                         .allocator = arena->allocator,
+                        .cancel = cancel,
                         .err = err};
     if (size > WCODEC_PICKLE_SIZE_MAX)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,

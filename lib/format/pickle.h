@@ -7,6 +7,7 @@
 #define WCODEC_FORMAT_PICKLE_H
 
 #include "core/arena.h"
+#include "core/cancel.h"
 #include <stdbool.h>
 #include <wcodec/base.h>
 
@@ -39,9 +40,11 @@ struct wcodec_pickle_value {
 };
 
 /* The value that a pickle of protocol 2 to 5 makes, in the arena. WCODEC_ERROR_CORRUPT if it is
- * none, or has instructions that torch.save() does not write; WCODEC_ERROR_MEMORY. */
+ * none, or has instructions that torch.save() does not write; WCODEC_ERROR_MEMORY;
+ * WCODEC_ERROR_CANCELLED (cancel may be NULL). */
 wcodec_status wcodec_pickle_read(const uint8_t *bytes, size_t size, struct wcodec_arena *arena,
-                                 struct wcodec_pickle_value **value, wcodec_error *err);
+                                 struct wcodec_cancel *cancel, struct wcodec_pickle_value **value,
+                                 wcodec_error *err);
 
 /* Item number i of a value, or NULL. */
 struct wcodec_pickle_value *wcodec_pickle_item(const struct wcodec_pickle_value *value, unsigned i);

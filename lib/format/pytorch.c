@@ -241,8 +241,13 @@ static wcodec_status visit_items(struct walk *w, const value_t *v)
     const bool is_dict = v->kind == WCODEC_PICKLE_DICT;
     for (const struct wcodec_pickle_item *i = v->first; i != NULL && status == WCODEC_OK;
          i = i->next) {
+        enum { POLLED = 64 };
         char text[24];
         const value_t *key = i->value;
+        if (number % POLLED == 0)
+            status = wcodec_cancel_check(w->layout->cancel, w->err);
+        if (status != WCODEC_OK)
+            break;
         snprintf(text, sizeof text, "%" PRIu64, number++);
         if (is_dict) {
             i = i->next; /* its value: they come in pairs */
@@ -390,7 +395,7 @@ static wcodec_status check_order(const struct wcodec_source *source, struct walk
 
 static wcodec_status read_pickle(const struct wcodec_source *source,
                                  const struct wcodec_zip_member *m, struct wcodec_arena *arena,
-                                 value_t **value, wcodec_error *err)
+                                 struct wcodec_cancel *cancel, value_t **value, wcodec_error *err)
 {
     if (m->size > WCODEC_PICKLE_SIZE_MAX)
         return CORRUPT(err, "its pickle has %" PRIu64 " bytes, expected at most %d", m->size,
@@ -400,7 +405,7 @@ static wcodec_status read_pickle(const struct wcodec_source *source,
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a pickle");
     wcodec_status status = wcodec_source_read(source, m->begin, bytes, (size_t)m->size, err);
     if (status == WCODEC_OK)
-        status = wcodec_pickle_read(bytes, (size_t)m->size, arena, value, err);
+        status = wcodec_pickle_read(bytes, (size_t)m->size, arena, cancel, value, err);
     wcodec_free(arena->allocator, bytes);
     return status;
 }
@@ -411,7 +416,7 @@ static wcodec_status find_tensors(const struct wcodec_source *source, struct wal
     struct wcodec_arena arena;
     value_t *value = NULL;
     wcodec_arena_init(&arena, w->layout->allocator);
-    wcodec_status status = read_pickle(source, pickle, &arena, &value, w->err);
+    wcodec_status status = read_pickle(source, pickle, &arena, w->layout->cancel, &value, w->err);
     if (status == WCODEC_OK)
         status = visit(w, value);
     wcodec_arena_free(&arena);

@@ -273,8 +273,22 @@ static wcodec_status read_directory(const struct wcodec_source *source, struct w
     return status;
 }
 
+/* Member number i, before what follows it. */
+static wcodec_status locate_next(const struct wcodec_source *source, struct wcodec_zip *zip,
+                                 uint64_t i, uint64_t directory, struct wcodec_cancel *cancel,
+                                 wcodec_error *err)
+{
+    enum { POLLED = 64 };
+    wcodec_status status = i % POLLED == 0 ? wcodec_cancel_check(cancel, err) : WCODEC_OK;
+    return status == WCODEC_OK
+               ? locate(source, &zip->members[i],
+                        i + 1 < zip->count ? zip->members[i + 1].header : directory, err)
+               : status;
+}
+
 wcodec_status wcodec_zip_read(const struct wcodec_source *source, const wcodec_allocator *allocator,
-                              struct wcodec_zip *zip, wcodec_error *err)
+                              struct wcodec_cancel *cancel, struct wcodec_zip *zip,
+                              wcodec_error *err)
 {
     struct directory d;
     *zip = (struct wcodec_zip){.allocator = allocator};
@@ -289,8 +303,7 @@ wcodec_status wcodec_zip_read(const struct wcodec_source *source, const wcodec_a
     if (zip->count != 0)
         qsort(zip->members, (size_t)zip->count, sizeof *zip->members, compare_members);
     for (uint64_t i = 0; i < zip->count && status == WCODEC_OK; i++)
-        status = locate(source, &zip->members[i],
-                        i + 1 < zip->count ? zip->members[i + 1].header : d.offset, err);
+        status = locate_next(source, zip, i, d.offset, cancel, err);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #define WCODEC_FORMAT_ZIP_H
 
 #include "core/arena.h"
+#include "core/cancel.h"
 #include "io/source.h"
 
 #include <stdbool.h>
@@ -32,9 +33,11 @@ struct wcodec_zip {
  * overlap, lie before the directory and be called the same there; archives in several parts, and
  * with something in front, are refused. Checksums of members are not looked at: their bytes are
  * kept, whatever they are. WCODEC_ERROR_CORRUPT with the reason, WCODEC_ERROR_IO,
- * WCODEC_ERROR_MEMORY. Free with wcodec_zip_free() whether this fails or not. */
+ * WCODEC_ERROR_MEMORY, WCODEC_ERROR_CANCELLED (cancel may be NULL). Free with wcodec_zip_free()
+ * whether this fails or not. */
 wcodec_status wcodec_zip_read(const struct wcodec_source *source, const wcodec_allocator *allocator,
-                              struct wcodec_zip *zip, wcodec_error *err);
+                              struct wcodec_cancel *cancel, struct wcodec_zip *zip,
+                              wcodec_error *err);
 void wcodec_zip_free(struct wcodec_zip *zip);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A model folder, or its *.safetensors.index.json, as one namespace. Names in an index.json come
- * from strangers: none may lead out of the folder. Links in the folder are followed: download
- * caches keep a model's files elsewhere and link to them. */
+/* A model folder, or its *.safetensors.index.json or *.bin.index.json, as one namespace. Names in
+ * an index.json come from strangers: none may lead out of the folder. Links in the folder are
+ * followed: download caches keep a model's files elsewhere and link to them. */
 
 #include "read/reader.h"
+#include "format/layout.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include <dirent.h>
@@ -17,8 +18,15 @@
 #include <unistd.h>
 
 #define INDEX_SUFFIX ".safetensors.index.json"
-#define INDEX_USUAL "model" INDEX_SUFFIX
 #define SHARD_SUFFIX ".wcodec"
+#define SAFETENSORS_SUFFIX ".safetensors" SHARD_SUFFIX
+/* Of PyTorch's own files. */
+#define PYTORCH_INDEX_SUFFIX ".bin.index.json"
+#define PYTORCH_SUFFIX ".bin" SHARD_SUFFIX
+
+/* Of several indexes in a folder, these are the model's. */
+static const char *const usual_indexes[] = {"model" INDEX_SUFFIX,
+                                            "pytorch_model" PYTORCH_INDEX_SUFFIX};
 
 /* Times its text that a JSON tree takes, at most about. */
 enum { JSON_TREE_FACTOR = 40 };
@@ -91,6 +99,32 @@ static bool ends_with(const char *text, const char *suffix)
 {
     size_t length = strlen(text), end = strlen(suffix);
     return length > end && strcmp(text + length - end, suffix) == 0;
+}
+
+bool wcodec_model_is_index(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    return ends_with(base, INDEX_SUFFIX) || ends_with(base, PYTORCH_INDEX_SUFFIX);
+}
+
+static bool list_has(const struct name_list *list, const char *suffix)
+{
+    for (uint64_t i = 0; i < list->count; i++)
+        if (ends_with(list->names[i], suffix))
+            return true;
+    return false;
+}
+
+static void list_drop(struct name_list *list, const char *suffix)
+{
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < list->count; i++) {
+        if (ends_with(list->names[i], suffix))
+            wcodec_free(list->allocator, list->names[i]);
+        else
+            list->names[kept++] = list->names[i];
+    }
+    list->count = kept;
 }
 
 /* folder + name + suffix; the caller frees. folder is "", or ends with a slash. */
@@ -220,6 +254,15 @@ static wcodec_status list_shards(json_t *weight_map, struct name_list *shards, w
     return WCODEC_OK;
 }
 
+/* A file of PyTorch's may have tensors that are not listed: those that are parts of others, or the
+ * same under another name. */
+static bool may_hide(const struct wcodec_shard *shard)
+{
+    char kind[16];
+    wcodec_layout_kind(shard->index, kind);
+    return strcmp(kind, "pytorch") == 0;
+}
+
 /* Every name of the weight_map must be where it says. */
 static wcodec_status check_map(const struct wcodec_reader *reader, json_t *weight_map,
                                const struct name_list *shards, wcodec_error *err)
@@ -231,8 +274,8 @@ static wcodec_status check_map(const struct wcodec_reader *reader, json_t *weigh
         const struct wcodec_shard *shard =
             &reader->shards[list_find(shards, json_string_value(value))];
         uint64_t number;
-        if (!wcodec_names_find(&reader->names, tensor, &number) ||
-            wcodec_reader_shard_of_tensor(reader, number) != shard)
+        const bool found = wcodec_names_find(&reader->names, tensor, &number);
+        if (found ? wcodec_reader_shard_of_tensor(reader, number) != shard : !may_hide(shard))
             return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                                "tensor '%s' is not in %s, to which it is mapped", tensor,
                                shard->path);
@@ -298,7 +341,7 @@ static wcodec_status list_folder(const char *path, struct name_list *indexes,
                 status = wcodec_fail(err, WCODEC_ERROR_IO, "%s: %s", path, strerror(errno));
             break;
         }
-        struct name_list *list = ends_with(entry->d_name, INDEX_SUFFIX)   ? indexes
+        struct name_list *list = wcodec_model_is_index(entry->d_name)     ? indexes
                                  : ends_with(entry->d_name, SHARD_SUFFIX) ? shards
                                                                           : NULL;
         if (list != NULL && entry->d_name[0] != '.' &&
@@ -315,11 +358,15 @@ static wcodec_status list_folder(const char *path, struct name_list *indexes,
 static wcodec_status choose_index(const char *path, const struct name_list *indexes,
                                   const char **name, wcodec_error *err)
 {
+    bool is_usual = false;
     *name = indexes->count > 0 ? indexes->names[0] : NULL;
     for (uint64_t i = 0; i < indexes->count; i++)
-        if (strcmp(indexes->names[i], INDEX_USUAL) == 0)
-            *name = indexes->names[i];
-    if (indexes->count > 1 && strcmp(*name, INDEX_USUAL) != 0)
+        for (size_t u = 0; u < sizeof usual_indexes / sizeof *usual_indexes; u++)
+            if (strcmp(indexes->names[i], usual_indexes[u]) == 0) {
+                *name = indexes->names[i];
+                is_usual = true;
+            }
+    if (indexes->count > 1 && !is_usual)
         return wcodec_fail(
             err, WCODEC_ERROR_USAGE,
             "%s: has several indexes, %s and %s among them: open the one that is meant", path,
@@ -334,6 +381,11 @@ static wcodec_status open_folder(struct wcodec_reader *reader, const char *path,
     const wcodec_allocator *allocator = &reader->context->allocator;
     const char *name;
     wcodec_status status = list_folder(path, indexes, shards, err);
+    /* Many folders have a model twice: PyTorch's files are the older form. */
+    if (list_has(indexes, INDEX_SUFFIX) || list_has(shards, SAFETENSORS_SUFFIX)) {
+        list_drop(indexes, PYTORCH_INDEX_SUFFIX);
+        list_drop(shards, PYTORCH_SUFFIX);
+    }
     if (status == WCODEC_OK)
         status = choose_index(path, indexes, &name, err);
     if (status != WCODEC_OK)
@@ -347,8 +399,8 @@ static wcodec_status open_folder(struct wcodec_reader *reader, const char *path,
         return status;
     }
     if (shards->count == 0)
-        return wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "%s: has neither *%s nor *%s files", path,
-                           INDEX_SUFFIX, SHARD_SUFFIX);
+        return wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "%s: has neither *%s, *%s nor *%s files",
+                           path, INDEX_SUFFIX, PYTORCH_INDEX_SUFFIX, SHARD_SUFFIX);
     status = open_shards(reader, folder, shards, "", err);
     return status == WCODEC_OK ? wcodec_reader_number(reader, err) : status;
 }

@@ -33,8 +33,8 @@ wcodec_status wcodec_original_open_fd(wcodec_context *context, int fd, const cha
     if (made == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     made->allocator = &context->allocator;
-    status =
-        wcodec_layout_find(&source, onnx_model, onnx_location, made->allocator, &made->layout, err);
+    status = wcodec_layout_find(&source, onnx_model, onnx_location, made->allocator, NULL,
+                                &made->layout, err);
     if (status == WCODEC_OK)
         *original = made;
     else

@@ -5,6 +5,7 @@
 
 #include "read/reader.h"
 #include "format/layout.h"
+#include "format/loss.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -12,8 +13,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
-
-#define MODEL_INDEX_SUFFIX ".safetensors.index.json"
 
 static wcodec_status start(wcodec_context *context, wcodec_reader **reader, wcodec_error *err)
 {
@@ -73,11 +72,9 @@ wcodec_status wcodec_reader_open_path(wcodec_context *context, const char *path,
         return wcodec_fail(
             err, errno == ENOENT || errno == ENOTDIR ? WCODEC_ERROR_NOT_FOUND : WCODEC_ERROR_IO,
             "%s: %s", path, strerror(errno));
-    size_t length = strlen(path), suffix = strlen(MODEL_INDEX_SUFFIX);
     wcodec_reader *made = NULL;
     wcodec_status status;
-    if (S_ISDIR(st.st_mode) ||
-        (length >= suffix && strcmp(path + length - suffix, MODEL_INDEX_SUFFIX) == 0)) {
+    if (S_ISDIR(st.st_mode) || wcodec_model_is_index(path)) {
         status = start(context, &made, err);
         return status == WCODEC_OK
                    ? finish(made, wcodec_model_open(made, path, S_ISDIR(st.st_mode), err), reader)
@@ -309,12 +306,21 @@ static void describe_lossy(const struct wcodec_entry *e, wcodec_tensor_info *inf
     struct wcodec_lossy lossy;
     struct wcodec_tiling tiling;
     wcodec_entry_lossy(e, &lossy, &tiling);
-    info->lossy = 1;
     info->order = lossy.plain ? NULL : wcodec_order_name(lossy.order);
     info->scales = wcodec_lossy_scale_count(&lossy);
-    info->largest_error = lossy.largest_error;
-    info->mean_squared_error = lossy.mean_squared_error;
-    info->mean_square = lossy.mean_square;
+}
+
+/* Also of tensors that are coded exactly, and were approximated before. */
+static void describe_loss(const struct wcodec_shard *s, const struct wcodec_entry *e,
+                          wcodec_tensor_info *info)
+{
+    struct wcodec_loss loss;
+    if (!wcodec_loss_of(s->index, e, &loss))
+        return;
+    info->lossy = 1;
+    info->largest_error = loss.largest_error;
+    info->mean_squared_error = loss.mean_squared_error;
+    info->mean_square = loss.mean_square;
 }
 
 static void describe_transforms(const struct wcodec_lossy *lossy, wcodec_tensor_info *info)
@@ -405,7 +411,8 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
     default:
         info->coding_name = "alias";
         info->alias_of = s->first_entry + e->u.alias;
-        if (wcodec_entry_is_lossy(s->index, e))
+        if (s->index->entries[e->u.alias].coding == WCODEC_CODING_LOSSY &&
+            !s->index->entries[e->u.alias].newer)
             describe_lossy(&s->index->entries[e->u.alias], info);
         break;
     }
@@ -430,6 +437,7 @@ static void describe(const wcodec_reader *reader, const struct wcodec_shard *s,
         .alias_of = UINT64_MAX,
     };
     describe_coding(s, e, info);
+    describe_loss(s, e, info);
 }
 
 wcodec_status wcodec_reader_tensor(const wcodec_reader *reader, uint64_t i,
@@ -469,7 +477,9 @@ wcodec_status wcodec_reader_find(const wcodec_reader *reader, const char *name, 
 
 uint64_t wcodec_reader_metadata_count(const wcodec_reader *reader, uint64_t file)
 {
-    return file < reader->shard_count ? reader->shards[file].index->metadata_count : 0;
+    const struct wcodec_index *index =
+        file < reader->shard_count ? reader->shards[file].index : NULL;
+    return index != NULL ? index->metadata_count - index->loss_count : 0;
 }
 
 wcodec_status wcodec_reader_metadata(const wcodec_reader *reader, uint64_t file, uint64_t i,
@@ -477,7 +487,7 @@ wcodec_status wcodec_reader_metadata(const wcodec_reader *reader, uint64_t file,
 {
     wcodec_status status = check_number(file, reader->shard_count, "file", err);
     if (status == WCODEC_OK)
-        status = check_number(i, reader->shards[file].index->metadata_count, "metadata pair", err);
+        status = check_number(i, wcodec_reader_metadata_count(reader, file), "metadata pair", err);
     if (status != WCODEC_OK)
         return status;
     *key = reader->shards[file].index->metadata[2 * i];

@@ -57,6 +57,9 @@ void wcodec_shard_release(const struct wcodec_shard *shard, struct wcodec_source
  * and errno. */
 int wcodec_open_for_reading(const char *path);
 
+/* Is it the index.json of a model, by its name? */
+bool wcodec_model_is_index(const char *path);
+
 /* Open and number the shards of a folder or an index.json. On failure the caller closes what is
  * there. */
 wcodec_status wcodec_model_open(struct wcodec_reader *reader, const char *path, bool is_folder,

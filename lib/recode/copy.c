@@ -11,6 +11,7 @@
 #include "write/output.h"
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/leaf.h"
+#include "format/loss.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/progress.h"
@@ -27,7 +28,11 @@ struct copy {
     struct wcodec_entry *labels; /* of the tensors */
     uint8_t *header;             /* of the new file, if it is one of some tensors */
     uint64_t header_size;
-    uint64_t size;   /* bytes of what the new file restores to */
+    uint64_t size;      /* bytes of what the new file restores to */
+    const char **pairs; /* metadata of the new file, if it is one of some tensors */
+    uint64_t pair_count;
+    struct wcodec_arena arena; /* what pairs point to */
+    uint64_t lossy;            /* tensors */
     uint64_t *taken; /* of each of the reader's entries: the number of the new one plus 1, or 0 */
     struct wcodec_reporter reporter;
 };
@@ -221,8 +226,8 @@ static wcodec_status describe(const struct copy *c, struct wcodec_output *output
             to->head.settings = (struct wcodec_settings){.level = 0};
     to->head.size = c->size;
     to->head.index_first = c->options->index_first;
-    to->metadata_count = from->metadata_count;
-    to->metadata = from->metadata;
+    to->metadata_count = c->tensors != NULL ? c->pair_count : from->metadata_count;
+    to->metadata = c->tensors != NULL ? c->pairs : from->metadata;
     return status;
 }
 
@@ -363,15 +368,25 @@ static wcodec_status plan_tensors(struct copy *c, wcodec_error *err)
                                "tensor number %" PRIu64 ": expected rising numbers below %" PRIu64,
                                number, c->reader->tensor_count);
         c->labels[i] = *entry_of_tensor(c, number, &shard);
+        c->lossy += wcodec_entry_is_lossy(shard->index, entry_of_tensor(c, number, &shard));
         if (!wcodec_add_u64(c->size, c->labels[i].size, &c->size))
             return wcodec_fail(err, WCODEC_ERROR_LIMIT, "too many bytes");
     }
     const struct wcodec_index *first = c->reader->shards[0].index;
+    /* Errors are no part of a safetensors file. */
     wcodec_status status =
-        wcodec_write_header(allocator, c->labels, c->count, first->metadata, first->metadata_count,
-                            &c->header, &c->header_size, err);
+        wcodec_loss_metadata(allocator, &c->arena, first->metadata, first->metadata_count, NULL, 0,
+                             &c->pairs, &c->pair_count, err);
+    if (status == WCODEC_OK)
+        status = wcodec_write_header(allocator, c->labels, c->count, c->pairs, c->pair_count,
+                                     &c->header, &c->header_size, err);
     c->size += c->header_size;
-    return status;
+    wcodec_free(allocator, c->pairs);
+    c->pairs = NULL;
+    if (status != WCODEC_OK)
+        return status;
+    return wcodec_loss_metadata(allocator, &c->arena, first->metadata, first->metadata_count,
+                                c->labels, c->count, &c->pairs, &c->pair_count, err);
 }
 
 static wcodec_status plan(struct copy *c, wcodec_error *err)
@@ -394,6 +409,7 @@ static wcodec_status plan(struct copy *c, wcodec_error *err)
     if (c->tensors != NULL)
         return plan_tensors(c, err);
     c->size = r->shards[0].index->size;
+    c->lossy = r->shards[0].index->lossy_count;
     return WCODEC_OK;
 }
 
@@ -415,6 +431,7 @@ wcodec_status wcodec_copy(const wcodec_reader *reader, const uint64_t *tensors, 
         return status;
     output.allocator = allocator;
     struct copy c = {.reader = reader, .tensors = tensors, .count = count, .options = &own};
+    wcodec_arena_init(&c.arena, allocator);
     status = plan(&c, err);
     wcodec_reporter_init(&c.reporter, &own.progress, own.index_first ? 2 * c.size : c.size);
     if (status == WCODEC_OK)
@@ -425,8 +442,11 @@ wcodec_status wcodec_copy(const wcodec_reader *reader, const uint64_t *tensors, 
     if (status == WCODEC_OK && report != NULL) {
         *report = (wcodec_encode_report){0};
         wcodec_output_report(&output, report);
+        report->lossy = c.lossy;
     }
     wcodec_output_free(&output);
+    wcodec_free(allocator, c.pairs);
+    wcodec_arena_free(&c.arena);
     wcodec_free(allocator, c.labels);
     wcodec_free(allocator, c.header);
     wcodec_free(allocator, c.taken);

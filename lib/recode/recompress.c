@@ -7,6 +7,9 @@
 #include "read/decode.h"
 #include "read/reader.h"
 #include "write/compress.h"
+#include "write/encode_options.h"
+#include "format/loss.h"
+#include "core/arena.h"
 #include "core/error.h"
 #include "core/memory.h"
 
@@ -130,36 +133,96 @@ static wcodec_status check(const wcodec_reader *reader, uint64_t file, wcodec_er
     return WCODEC_OK;
 }
 
+/* Approximated tensors stay so, and what they have lost is to be known of the new file too. Loss
+ * upon loss would have an error that nobody can state. */
+static wcodec_status list_lossy(const wcodec_reader *reader, uint64_t file,
+                                const wcodec_encode_options *options, struct wcodec_arena *arena,
+                                struct wcodec_entry *lossy, uint64_t *count, wcodec_error *err)
+{
+    const struct wcodec_shard *shard = &reader->shards[file];
+    const struct wcodec_index *index = shard->index;
+    for (uint64_t i = 0; i < index->tensor_count; i++) {
+        const struct wcodec_entry *e = &index->entries[index->tensors[i]];
+        struct wcodec_loss loss;
+        if (!wcodec_loss_of(index, e, &loss))
+            continue;
+        if (options->lossy != WCODEC_LOSSY_NONE &&
+            wcodec_encode_options_weights(options, e->name)) {
+            wcodec_fail(err, WCODEC_ERROR_USAGE,
+                        "it is approximated already, with errors up to %.4g: loss upon loss could "
+                        "not be stated; code the original with loss, or exclude this tensor",
+                        loss.largest_error);
+            wcodec_shard_prefix(shard, e, err);
+            return WCODEC_ERROR_USAGE;
+        }
+        lossy[*count] = *e;
+        lossy[*count].loss = wcodec_loss_text(arena, &loss);
+        if (lossy[(*count)++].loss == NULL)
+            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the record of loss");
+    }
+    return WCODEC_OK;
+}
+
+static wcodec_status compress_original(struct original *o, const struct wcodec_entry *lossy,
+                                       uint64_t lossy_count, wcodec_write_fn write, void *opaque,
+                                       const wcodec_encode_options *options,
+                                       wcodec_encode_report *report, wcodec_error *err)
+{
+    const struct wcodec_index *index = o->shard->index;
+    struct wcodec_source source;
+    const struct wcodec_compress_input input = {
+        .source = &source, .fd = -1, .lossy = lossy, .lossy_count = lossy_count, .index = index};
+    wcodec_status status = wcodec_shard_acquire(o->shard, &o->source, err);
+    if (status != WCODEC_OK)
+        return status;
+    wcodec_source_function(read_original, o, index->size, &source);
+    status = wcodec_compress_source(o->context, &input, write, opaque, options, report, err);
+    wcodec_shard_release(o->shard, &o->source);
+    /* What was decoded, as far as it stayed exact, is what the file was made of. */
+    if (status == WCODEC_OK && report->lossy == 0 &&
+        memcmp(report->xxh128, index->hash, sizeof report->xxh128) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of the original differs");
+    if (status == WCODEC_OK)
+        report->lossy += lossy_count;
+    return status;
+}
+
 wcodec_status wcodec_recompress(const wcodec_reader *reader, uint64_t file, wcodec_write_fn write,
                                 void *opaque, const wcodec_encode_options *options,
                                 wcodec_encode_report *report, wcodec_error *err)
 {
     if (reader == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_recompress: an argument is NULL");
+    wcodec_encode_options given;
     wcodec_status status = wcodec_context_usable(reader->context, err);
+    if (status == WCODEC_OK)
+        status = wcodec_encode_options_read(options, &given, err);
     if (status == WCODEC_OK)
         status = check(reader, file, err);
     if (status != WCODEC_OK)
         return status;
     struct original o = {
         .context = reader->context, .shard = &reader->shards[file], .number = UINT64_MAX};
-    struct wcodec_source source;
+    const wcodec_allocator *allocator = &reader->context->allocator;
+    struct wcodec_arena arena;
+    struct wcodec_entry *lossy = NULL;
+    uint64_t lossy_count = 0;
     wcodec_encode_report own;
     if (pthread_mutex_init(&o.lock, NULL) != 0)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
-    status = wcodec_shard_acquire(o.shard, &o.source, err);
-    if (status == WCODEC_OK) {
-        wcodec_source_function(read_original, &o, o.shard->index->size, &source);
-        status = wcodec_compress_source(reader->context, &source, -1, o.shard->index, write, opaque,
-                                        options, &own, err);
-        wcodec_shard_release(o.shard, &o.source);
+    wcodec_arena_init(&arena, allocator);
+    if (o.shard->index->lossy_count > 0) {
+        lossy = wcodec_alloc_array(allocator, o.shard->index->lossy_count, sizeof *lossy);
+        status = lossy != NULL
+                     ? list_lossy(reader, file, &given, &arena, lossy, &lossy_count, err)
+                     : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a file's tensors");
     }
-    wcodec_free(&reader->context->allocator, o.bytes);
+    if (status == WCODEC_OK)
+        status = compress_original(&o, lossy, lossy_count, write, opaque, &given, &own, err);
+    wcodec_free(allocator, lossy);
+    wcodec_arena_free(&arena);
+    wcodec_free(allocator, o.bytes);
     pthread_mutex_destroy(&o.lock);
-    /* What was decoded, as far as it stayed exact, is what the file was made of. */
-    if (status == WCODEC_OK && own.lossy == 0 &&
-        memcmp(own.xxh128, o.shard->index->hash, sizeof own.xxh128) != 0)
-        status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of the original differs");
     if (status == WCODEC_OK && report != NULL)
         *report = own;
     return status;

@@ -100,7 +100,10 @@ wcodec_status wcodec_code_bytes(wcodec_context *context,
                                 struct wcodec_coded *coded, wcodec_error *err)
 {
     const wcodec_dtype dtype = (wcodec_dtype)what->dtype;
-    if (what->size != 0 && what->size <= WCODEC_TINY_BYTES) {
+    /* Headers of archives' members and of arrays, of which there is one for each tensor, have
+     * names, blanks and zeros. */
+    const uint64_t tiny = what->is_tensor ? WCODEC_TINY_BYTES : WCODEC_TINY_BLOB_BYTES;
+    if (what->size != 0 && what->size <= tiny) {
         const wcodec_status status =
             code_tiny(&context->allocator, dtype, data, (size_t)what->size, coded, err);
         if (status == WCODEC_OK && settings->lossy != WCODEC_LOSSY_NONE &&

@@ -62,9 +62,9 @@ struct wcodec_write_batch {
 
 /* Code data as an entry: the bytes, dtype and shape that `what` says. Tiny ones are dealt with
  * here: 1, 2, 4 and 8 bytes are a constant, so that they need no payload; others up to
- * WCODEC_TINY_BYTES are a constant or stored, since no coding gains there what its frame takes, and
- * there can be a million of them. */
-enum { WCODEC_TINY_BYTES = 256 };
+ * WCODEC_TINY_BYTES, or of what is no tensor WCODEC_TINY_BLOB_BYTES, are a constant or stored,
+ * since no coding gains there what its frame takes, and there can be a million of them. */
+enum { WCODEC_TINY_BYTES = 256, WCODEC_TINY_BLOB_BYTES = 64 };
 wcodec_status wcodec_code_bytes(wcodec_context *context,
                                 const struct wcodec_encode_settings *settings, bool weights,
                                 const struct wcodec_entry *what, const void *data,

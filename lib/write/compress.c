@@ -7,6 +7,7 @@
 #include "write/batch.h"
 #include "write/encode_options.h"
 #include "format/layout.h"
+#include "format/loss.h"
 #include "format/safetensors.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -26,9 +27,10 @@ enum { BLOB_SIZE = 1 << 24 };
 struct compressor {
     wcodec_context *context;
     wcodec_encode_options options;
+    const struct wcodec_compress_input *input;
     struct wcodec_source source;
-    const struct wcodec_index *index;  /* NULL, or of a container of the source */
     struct wcodec_file_layout *layout; /* NULL: opaque */
+    const char **metadata;
     struct wcodec_output output;
     struct wcodec_dedup dedup;
     struct wcodec_write_batch batch;
@@ -54,13 +56,13 @@ static wcodec_status find_tensors(struct compressor *c, wcodec_error *why)
 {
     const wcodec_status status =
         wcodec_layout_find(&c->source, c->options.onnx_model, c->options.onnx_location,
-                           &c->context->allocator, &c->layout, why);
+                           &c->context->allocator, c->batch.settings.cancel, &c->layout, why);
     char kind[16];
-    if (status != WCODEC_ERROR_CORRUPT || c->index == NULL)
+    if (status != WCODEC_ERROR_CORRUPT || c->input->index == NULL)
         return status;
-    wcodec_layout_kind(c->index, kind);
+    wcodec_layout_kind(c->input->index, kind);
     return strcmp(kind, "onnxdata") == 0
-               ? wcodec_layout_of_index(c->index, &c->context->allocator, &c->layout, why)
+               ? wcodec_layout_of_index(c->input->index, &c->context->allocator, &c->layout, why)
                : status;
 }
 
@@ -203,6 +205,21 @@ static wcodec_status compress_tensors(struct compressor *c, wcodec_error *err)
     return status == WCODEC_OK ? compress_blobs(c, at, c->source.size, err) : status;
 }
 
+/* Kind and metadata of the container. */
+static wcodec_status describe(struct compressor *c, wcodec_error *err)
+{
+    const struct wcodec_file_layout *l = c->layout;
+    const struct wcodec_safetensors *s = l->safetensors;
+    struct wcodec_index *index = &c->output.index;
+    index->safetensors = s != NULL;
+    wcodec_status status = wcodec_loss_metadata(
+        &c->context->allocator, &c->output.arena, s != NULL ? s->metadata : l->metadata,
+        s != NULL ? s->metadata_count : l->metadata_count, c->input->lossy, c->input->lossy_count,
+        &c->metadata, &index->metadata_count, err);
+    index->metadata = c->metadata;
+    return status;
+}
+
 /* All of a source, into a prepared compressor. */
 static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void *opaque,
                               wcodec_error *err)
@@ -229,15 +246,7 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
         status = wcodec_write_batch_flush(&c->batch, err);
     if (status == WCODEC_OK)
         status = report_progress(c, err);
-    if (status != WCODEC_OK)
-        return status;
-    if (c->layout != NULL) {
-        const struct wcodec_safetensors *s = c->layout->safetensors;
-        c->output.index.safetensors = s != NULL;
-        c->output.index.metadata_count = s != NULL ? s->metadata_count : c->layout->metadata_count;
-        c->output.index.metadata = s != NULL ? s->metadata : c->layout->metadata;
-    }
-    return WCODEC_OK;
+    return status == WCODEC_OK && c->layout != NULL ? describe(c, err) : status;
 }
 
 /* Size and time of change of a file: if they differ in the end, what was read may be of two
@@ -267,13 +276,14 @@ static wcodec_status check_stamp(int fd, const struct stamp *before, wcodec_erro
     return status;
 }
 
-wcodec_status wcodec_compress_source(wcodec_context *context, const struct wcodec_source *source,
-                                     int fd, const struct wcodec_index *index,
+wcodec_status wcodec_compress_source(wcodec_context *context,
+                                     const struct wcodec_compress_input *input,
                                      wcodec_write_fn write, void *opaque,
                                      const wcodec_encode_options *options,
                                      wcodec_encode_report *report, wcodec_error *err)
 {
-    struct compressor c = {.context = context, .source = *source, .index = index};
+    struct compressor c = {.context = context, .input = input, .source = *input->source};
+    const int fd = input->fd;
     struct stamp before = {0};
     wcodec_status status = wcodec_encode_options_read(options, &c.options, err);
     if (status == WCODEC_OK && c.options.index_first)
@@ -284,7 +294,7 @@ wcodec_status wcodec_compress_source(wcodec_context *context, const struct wcode
         status = fd >= 0 ? read_stamp(fd, &before, err) : WCODEC_OK;
     if (status != WCODEC_OK)
         return status;
-    wcodec_reporter_init(&c.reporter, &c.options.progress, source->size);
+    wcodec_reporter_init(&c.reporter, &c.options.progress, c.source.size);
     wcodec_dedup_init(&c.dedup, &context->allocator, &c.source);
     c.batch = (struct wcodec_write_batch){
         .context = context, .source = &c.source, .output = &c.output, .dedup = &c.dedup};
@@ -311,6 +321,7 @@ wcodec_status wcodec_compress_source(wcodec_context *context, const struct wcode
     wcodec_write_batch_free(&c.batch);
     wcodec_dedup_free(&c.dedup);
     wcodec_output_free(&c.output);
+    wcodec_free(&context->allocator, c.metadata);
     wcodec_layout_free(c.layout);
     return status;
 }
@@ -320,12 +331,13 @@ wcodec_status wcodec_compress_fd(wcodec_context *context, int fd, wcodec_write_f
                                  wcodec_encode_report *report, wcodec_error *err)
 {
     struct wcodec_source source;
+    const struct wcodec_compress_input input = {.source = &source, .fd = fd};
     wcodec_status status = wcodec_context_usable(context, err);
     if (status == WCODEC_OK)
         status = wcodec_source_fd(fd, &source, err);
-    return status == WCODEC_OK ? wcodec_compress_source(context, &source, fd, NULL, write, opaque,
-                                                        options, report, err)
-                               : status;
+    return status == WCODEC_OK
+               ? wcodec_compress_source(context, &input, write, opaque, options, report, err)
+               : status;
 }
 
 wcodec_status wcodec_compress_memory(wcodec_context *context, const void *data, size_t size,
@@ -334,9 +346,10 @@ wcodec_status wcodec_compress_memory(wcodec_context *context, const void *data, 
                                      wcodec_encode_report *report, wcodec_error *err)
 {
     struct wcodec_source source;
+    const struct wcodec_compress_input input = {.source = &source, .fd = -1};
     wcodec_status status = wcodec_context_usable(context, err);
     if (status != WCODEC_OK)
         return status;
     wcodec_source_memory(data, size, &source);
-    return wcodec_compress_source(context, &source, -1, NULL, write, opaque, options, report, err);
+    return wcodec_compress_source(context, &input, write, opaque, options, report, err);
 }

@@ -5,15 +5,22 @@
 #ifndef WCODEC_WRITE_COMPRESS_H
 #define WCODEC_WRITE_COMPRESS_H
 
+#include "format/index.h"
 #include "io/source.h"
 #include <wcodec/writer.h>
 
-struct wcodec_index;
+struct wcodec_compress_input {
+    const struct wcodec_source *source;
+    int fd; /* the source's own, of which it is checked that it did not change, or -1 */
+    /* What is known of tensors in it that are approximations: their member `loss` is set. */
+    const struct wcodec_entry *lossy;
+    uint64_t lossy_count;
+    const struct wcodec_index *index; /* NULL, or of a container that restores to the source */
+};
 
-/* As wcodec_compress_fd(). fd: the source's own, of which it is checked that it did not change, or
- * -1. index: NULL, or that of a container which restores to the source. */
-wcodec_status wcodec_compress_source(wcodec_context *context, const struct wcodec_source *source,
-                                     int fd, const struct wcodec_index *index,
+/* As wcodec_compress_fd(). */
+wcodec_status wcodec_compress_source(wcodec_context *context,
+                                     const struct wcodec_compress_input *input,
                                      wcodec_write_fn write, void *opaque,
                                      const wcodec_encode_options *options,
                                      wcodec_encode_report *report, wcodec_error *err);

@@ -6,6 +6,7 @@
 #include "write/batch.h"
 #include "write/encode_options.h"
 #include "write/header.h"
+#include "format/loss.h"
 #include "format/names.h"
 #include "format/safetensors.h"
 #include "core/error.h"
@@ -176,6 +177,10 @@ wcodec_status wcodec_writer_metadata(wcodec_writer *writer, const char *key, con
         return status;
     if (!is_text(key) || !is_text(value))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "metadata is no UTF-8");
+    if (wcodec_loss_is_key(key))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "metadata keys that begin with " WCODEC_LOSS_KEY
+                           " are not the caller's");
     uint64_t count = w->keys.count;
     if (has_name(&w->keys, key))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "the metadata key \"%.200s\" is there already",

@@ -73,12 +73,13 @@ class _Errors:
 
 
 def _modes(info: c.wcodec_tensor_info) -> dict[str, Any]:
+    coded = _CODINGS.get(info.coding) == "lossy"
     modes = info.modes[: info.mode_count]
     blocks = sum(mode.blocks for mode in modes)
     listed = []
     for mode in modes:
-        made: dict[str, Any] = {"transform" if info.lossy else "predictor": _text(mode.predictor)}
-        if not info.lossy:
+        made: dict[str, Any] = {"transform" if coded else "predictor": _text(mode.predictor)}
+        if not coded:
             made["differential"] = bool(mode.differential)
         made["share"] = _round(mode.blocks / blocks if blocks else 0, 6)
         listed.append(made)
@@ -99,7 +100,8 @@ def _coding(handle: ctypes.c_void_p, info: c.wcodec_tensor_info) -> dict[str, An
         "run": info.run_elements,
     }
     if info.mode_count:
-        result["transform" if info.lossy else "predict"] = _modes(info)
+        coded = result["kind"] == "lossy"
+        result["transform" if coded else "predict"] = _modes(info)
     if info.alias_of != _NONE:
         first = c.wcodec_tensor_info()
         lib.wcodec_reader_entry(handle, info.alias_of, first, None)

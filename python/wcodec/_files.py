@@ -14,6 +14,7 @@ from ._describe import describe
 from ._errors import ExistsError, UsageError, file_error
 from ._library import lib
 from ._mirror import Mirror, check_index
+from ._open import INDEX_SUFFIXES, are_weights
 from ._options import encode_options
 from ._reader import Reader, Source
 from ._write import Output, replacing
@@ -46,8 +47,8 @@ def compress(
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Compress a file, or mirror a model folder: its .safetensors files are compressed, and all
-    others copied.
+    """Compress a file, or mirror a model folder: its .safetensors files, and weights of PyTorch
+    (pytorch_model*.bin), are compressed, and all others copied.
 
     Args:
         source: a .safetensors file, or another that holds tensors (NumPy's .npy and .npz, PyTorch's
@@ -78,7 +79,7 @@ def compress(
     if os.path.isdir(path):
         encode_options(**options)  # errors before anything is made
         return Mirror(path, out, force=force, recursive=recursive).run(
-            lambda name: name + SUFFIX if name.endswith(".safetensors") else None,
+            lambda name: name + SUFFIX if are_weights(os.path.join(path, name)) else None,
             lambda original, copy: compress(
                 original, copy, force=force, threads=threads, progress=progress, **options
             ),
@@ -179,7 +180,7 @@ def decompress(
             ),
         )
         for copied in mirrored["copied"]:
-            if copied.endswith(".safetensors.index.json"):
+            if copied.endswith(INDEX_SUFFIXES):
                 check_index(copied)
         return mirrored
     with Reader(path, threads=threads) as reader:

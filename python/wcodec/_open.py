@@ -12,6 +12,8 @@ from ._safetensors import SafetensorsReader
 
 MAGIC = b"\x89WCD\r\n\x1a\n"
 INDEX_SUFFIX = ".safetensors.index.json"
+PYTORCH_INDEX_SUFFIX = ".bin.index.json"
+INDEX_SUFFIXES = (INDEX_SUFFIX, PYTORCH_INDEX_SUFFIX)
 USUAL_INDEX = "model" + INDEX_SUFFIX
 
 
@@ -30,7 +32,7 @@ def open_any(
         raise UsageError("the path has a zero byte in it", file=path)
     if os.path.isdir(path):
         return _open_folder(path, backend, threads)
-    if path.endswith(INDEX_SUFFIX):
+    if path.endswith(INDEX_SUFFIXES):
         return _open_index(path, backend, threads)
     if _is_compressed(path):
         return Reader(path, backend=backend, threads=threads)
@@ -66,6 +68,21 @@ def _open_folder(path: str, backend: str | None, threads: int | None) -> AnyRead
     return SafetensorsReader(shards, path)
 
 
+def are_weights(path: str) -> bool:
+    """Whether it is a file of a model's weights, by the rules of the command (utils/model_index.c):
+    of PyTorch's those that torch.save() makes, which are zip archives."""
+    base = os.path.basename(path)
+    if base.endswith(".safetensors"):
+        return True
+    if not base.endswith(".bin") or "model" not in base:
+        return False
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read(4) == b"PK\3\4"
+    except OSError:
+        return False
+
+
 def read_index(path: str) -> dict[str, str]:
     """The tensors that an index names, each with the name of its file."""
     import json
@@ -92,6 +109,9 @@ def _open_index(path: str, backend: str | None, threads: int | None) -> AnyReade
             raise CorruptError(f"{path}: {shard!r:.200} is no name of a file", file=path)
     if any(os.path.exists(os.path.join(folder, shard + ".wcodec")) for shard in shards):
         return Reader(path, backend=backend, threads=threads)
+    if path.endswith(PYTORCH_INDEX_SUFFIX):
+        text = f"{path}: none of its files is there compressed: PyTorch's own are not read"
+        raise MissingFileError(text, file=path)
     reader = SafetensorsReader([os.path.join(folder, shard) for shard in shards], path)
     held = {info.name: info.file for info in reader.tensors()}
     for name, shard in names.items():

@@ -50,6 +50,17 @@ run "refuses a missing tensor" sh -c '! "$1" "$2" no.such.tensor 2>"$3"' sh "$ro
     "$root/made.wcodec" "$root/message"
 run "says which" grep -q 'no\.such\.tensor' "$root/message"
 run "refuses what is no .wcodec file" sh -c '! "$1" "$1" 2>/dev/null' sh "$root/decode-tensor"
+# The dynamic linker is told, by root only and where it is not for a package.
+mkdir -p "$root/fake"
+printf '#!/bin/sh\necho 0\n' >"$root/fake/id"
+# shellcheck disable=SC2016 # for that script
+printf '#!/bin/sh\n: >"${0%%/*}/told"\n' >"$root/fake/ldconfig"
+chmod +x "$root/fake/id" "$root/fake/ldconfig"
+run "make install into a folder tells no linker" env PATH="$root/fake:$PATH" ${MAKE:-make} -s -C "$top_builddir" install-exec-hook DESTDIR="$root"
+run "it was not called" test ! -e "$root/fake/told"
+run "make install as root tells the linker" env PATH="$root/fake:$PATH" ${MAKE:-make} -s -C "$top_builddir" install-exec-hook DESTDIR=
+run "it was called" test -e "$root/fake/told"
+rm -r "$root/fake"
 # What README links to lies beside it, except for sources.
 docs=$(dirname "$(find "$root" -name README.md -path '*/doc/*' | awk '{print length, $0}' | sort -n | head -n 1 | cut -d ' ' -f 2)")
 grep -o '](\([^):#]*\)' "$docs/README.md" | sed 's/](//' | grep -v -e '^include/' | sort -u >"$root/links"

@@ -107,6 +107,15 @@ for name in $(sed -n 's/.*"name":"\([wxt]\)","dtype".*/\1/p' out); do
 done
 run 0 "$WCODEC" decompress --keep-going -o intact a.safetensors.wcodec
 same intact a.safetensors
+# What is saved must be written: 3 is not for a disk that is full.
+run 3 "$WCODEC" decompress --keep-going -c payload.wcodec
+(ulimit -f 4 && run 1 "$WCODEC" decompress --keep-going -o full payload.wcodec &&
+    says "full: cannot write: File too large" && [ "$failed" -eq 0 ]) || fail 'a failed write with --keep-going'
+missing full
+if [ -w /dev/full ]; then
+    run 1 "$WCODEC" decompress --keep-going -f -o /dev/full payload.wcodec; says '/dev/full: cannot write: No space left'
+    run 1 sh -c '"$1" decompress --keep-going -c payload.wcodec >/dev/full' sh "$WCODEC"
+fi
 # As JSON: what was written, and what is wrong with it.
 run 3 "$WCODEC" decompress --keep-going --json -f -o saved payload.wcodec; json out
 json_is out '[(r["ok"], r["status"], r["bytes"], r["tensors"]) for r in d["results"]] == [

@@ -169,4 +169,33 @@ cp plain.npz plain.bin
 there_and_back plain.bin npz 4
 cp plain.npy plain.safetensors
 there_and_back plain.safetensors npy 1
+# Thousands of small arrays: what an archive has for each of them is coded, too.
+for options in '' -9; do
+    there_and_back many.npz npz 2000 $options; smaller many.npz 90
+    there_and_back many.pt pytorch 2000 $options; smaller many.pt 83
+done
+# A folder of PyTorch's files is a model as one of safetensors files is.
+run 0 "$WCODEC" compress -r bin; says 'total: 2 compressed, .* 4 copied'
+for n in 1 2; do
+    exists bin.wcodec/pytorch_model-0000$n-of-00002.bin.wcodec; missing bin.wcodec/pytorch_model-0000$n-of-00002.bin
+done
+exists bin.wcodec/pytorch_model.bin.index.json bin.wcodec/optimizer.bin bin.wcodec/training_args.bin bin.wcodec/sub/old_model.bin
+for name in bin.wcodec bin.wcodec/pytorch_model.bin.index.json; do
+    run 0 "$WCODEC" list $name; prints '^embed.weight *F32'; prints '^layer.weight *F16'
+    run 0 "$WCODEC" info --json $name; json_is out '[f["kind"] for f in d["files"]] == ["pytorch"] * 2'
+done
+run 0 "$WCODEC" cat --tensor=layer.weight bin.wcodec; is "$(size_of out)" 60000
+run 0 "$WCODEC" test -r bin.wcodec; says '00002-of-00002.bin.wcodec: ok'
+run 0 "$WCODEC" verify -r bin.wcodec bin
+run 0 "$WCODEC" compress -r bin; says 'pytorch_model-00001-of-00002.bin.wcodec: up to date'
+run 0 "$WCODEC" decompress -r bin.wcodec -o bin.back
+diff -r bin bin.back >different || fail "what comes back differs: $(cat different)"
+rm bin.wcodec/pytorch_model-00002-of-00002.bin.wcodec
+for command in 'test -r' 'list'; do
+    # shellcheck disable=SC2086 # a command and its option
+    run 1 "$WCODEC" $command bin.wcodec; says 'pytorch_model-00002-of-00002.bin'
+done
+run 1 "$WCODEC" decompress -rf bin.wcodec -o bin.back; says 'index.json: 1 of the 2 files of this model is missing: pytorch_model-00002-of-00002.bin'
+cp bin.wcodec/pytorch_model-00001-of-00002.bin.wcodec bin
+run 1 "$WCODEC" compress -rf bin; says "left out: its name is taken by the compressed 'pytorch_model-00001-of-00002.bin'"
 finish

@@ -51,6 +51,45 @@ run 0 "$WCODEC" decompress -c back.wcodec
 cp out again
 same again back
 
+# Compressed anew by another coding, the file still says what it has lost; copies of it do too.
+run 0 "$WCODEC" list --json original.wcodec; cp out before
+kept='[t["lossy"] and [t["lossy"][k] for k in ("snr_db", "largest_error", "mean_squared_error", "mean_square")] for t in d["files"][0]["tensors"]]'
+"$PYTHON" -c 'import json, sys; d = json.load(open("before")); print(eval(sys.argv[1]))' "$kept" >figures
+run 0 "$WCODEC" compress -9 -o anew.wcodec original.wcodec
+run 0 "$WCODEC" decompress -q -o back.anew anew.wcodec; same back.anew back
+run 0 "$WCODEC" compress --index=front -o anew.front anew.wcodec
+run 0 "$WCODEC" compress -1 -o anew.twice anew.front
+run 0 "$WCODEC" compress --only='*' -o anew.some anew.wcodec
+for file in anew.wcodec anew.front anew.twice anew.some; do
+    run 0 "$WCODEC" list --json $file; json out
+    json_is out "d['files'][0]['lossy']['tensors'] == 3 and str($kept) == open('figures').read().strip()"
+    json_is out 'not any("transform" in t["coding"] for t in d["files"][0]["tensors"])'
+    run 0 "$WCODEC" info $file; prints '^lossy: *3 of 7 tensors are approximated: SNR'
+    prints '^lossy: *a.weight, approximated before it was compressed anew: SNR'
+    if grep -q wcodec.lossy out; then fail 'the record is listed as metadata'; else pass; fi
+    run 0 "$WCODEC" test $file; says 'lossy: SNR'
+done
+run 0 "$WCODEC" verify anew.twice original; says 'approximates original: .* in 3 lossy tensors'
+run 0 "$WCODEC" compress --only='[ab].*' -o anew.some -f anew.wcodec
+run 0 "$WCODEC" info anew.some; prints '^lossy: *2 of 3 tensors'
+if "$WCODEC" decompress -qc anew.some | head -c 2000 | grep -q wcodec.lossy; then
+    fail 'the record is in the header of what is restored'; else pass; fi
+
+# Loss upon loss is refused: nobody could say how far it is from the original.
+for file in original.wcodec anew.wcodec; do
+    run 2 "$WCODEC" compress --lossy=bits:3 -o twice.wcodec $file
+    says "tensor '[abc].weight': it is approximated already, with errors up to"; missing twice.wcodec
+    run 2 "$WCODEC" compress --lossy=bits:3 --include='c.*' -o twice.wcodec $file; says "'c.weight'"
+    run 0 "$WCODEC" compress --lossy=bits:3 --exclude='*.weight' -o twice.wcodec $file; says '7 tensors, 4 approximated'
+    run 0 "$WCODEC" list --json twice.wcodec; json_is out 'd["files"][0]["lossy"]["tensors"] == 4'
+    rm twice.wcodec
+done
+# The record is not taken from a stranger's metadata.
+"$MAKE" -m wcodec.lossy.w=3ff0000000000000\ 3ff0000000000000\ 3ff0000000000000 claim w:BF16:300x40:gauss || exit 99
+run 0 "$WCODEC" compress -q claim
+run 0 "$WCODEC" list --json claim.wcodec; json_is out 'd["files"][0]["lossy"] is None'
+run 0 "$WCODEC" decompress -qc claim.wcodec; same out claim
+
 # That nothing could be approximated is said.
 run 0 "$WCODEC" compress -v -c --lossy=snr:20 --exclude='*' original; says '7 tensors, 0 approximated'
 run 0 "$WCODEC" compress -v -c original; says ': 7 tensors, [0-9.]* '

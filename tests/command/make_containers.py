@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Files of other kinds that hold tensors, by the standard library alone. usage: make_containers.py"""
 import io
+import json
 import os
 import random
 import struct
@@ -165,6 +166,21 @@ def main():
     write("cut.gguf", made[:-5000])
     write("big.gguf", made[:4] + b"\0\0\0\3" + made[8:])
     write("same.gguf", gguf(values, tensors[:1] * 2, 64))
+    os.makedirs("bin/sub")
+    for i, (name, key, data) in enumerate([("embed.weight", "FloatStorage", f32), ("layer.weight", "HalfStorage", f16)]):
+        pairs = [(name, tensor(key, "0", (100, 300), 30000))]
+        if i == 0:
+            pairs.append(("head.weight", tensor(key, "0", (100, 300), 30000)))
+        write("bin/pytorch_model-0000%d-of-00002.bin" % (i + 1), checkpoint(dictionary(pairs), {"0": data}, "archive"))
+    write("bin/training_args.bin", checkpoint(dictionary([("lr", number(1))]), {}, "archive"))
+    write("bin/optimizer.bin", checkpoint(dictionary([("step", tensor("FloatStorage", "0", (100, 300), 30000))]), {"0": f32}, "archive"))
+    write("bin/sub/old_model.bin", b"\x80\2\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.")
+    write("bin/pytorch_model.bin.index.json", json.dumps({"metadata": {}, "weight_map": {
+        "embed.weight": "pytorch_model-00001-of-00002.bin", "head.weight": "pytorch_model-00001-of-00002.bin",
+        "layer.weight": "pytorch_model-00002-of-00002.bin"}}).encode())
+    small = [struct.pack("<64f", *(rng.gauss(0, 0.02) for _ in range(64))) for _ in range(2000)]
+    write("many.npz", archive([("block.%d.bias.npy" % i, array("<f4", "(64,)", data)) for i, data in enumerate(small)]))
+    write("many.pt", checkpoint(dictionary([("block.%d.bias" % i, tensor("FloatStorage", str(i), (64,), 64)) for i in range(2000)]), {str(i): data for i, data in enumerate(small)}))
     write("opcode.pt", checkpoint(b"I5\n", storages))
 
     body = field(1, onnx_node("half", "value", 5, onnx_tensor("", 10, (100, 300), f16))) + field(5, onnx_tensor("w", 9, (3,), b"\1\0\1"))

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The first hour of somebody who knows zstd, git-lfs, safetensors and ffmpeg: what they type, and the
 # answers. (Installing: tests/build/installed.sh, packages.sh; completion: options.sh; progress on a
-# terminal: streams.sh.)
+# terminal, and names that end a pipe: streams.sh; names of 100 000 letters: list.sh; what a killed run
+# leaves: directories.sh; more of sizes: tests/unit/test_encode_levels.c, test_encode_predict.c.)
 . "$top_srcdir/tests/command/lib.sh"
 mkdir 'my model'
 "$MAKE" -s 1 'my model/model-00001-of-00003.safetensors' a:BF16:100x500:gauss || exit 99
@@ -85,4 +86,62 @@ ln -s nowhere 'my model/dangling'
 run 0 "$WCODEC" compress 'my model'; says 'dangling: left out: a symbolic link to what is not there'
 run 0 "$WCODEC" decompress 'my model.wcodec'; says 'config.json: up to date'; says 'linked.safetensors: up to date'
 if [ -L 'my model/config.json' ] && [ -L 'my model/linked.safetensors' ]; then pass; else fail 'links were replaced'; fi
+
+# Sizes: the types of today against zstd -3; what -9 and a predictor promise.
+"$MAKE" e4m3 w:F8_E4M3:1024x1024:gauss || exit 99
+"$MAKE" e5m2 w:F8_E5M2:1024x1024:gauss || exit 99
+"$MAKE" int8 w:I8:300x400:gauss || exit 99
+"$MAKE" f32 w:F32:600x400:gauss || exit 99
+for file in e4m3 e5m2; do
+    run 0 "$WCODEC" compress -q $file
+    if command -v zstd >/dev/null 2>&1; then
+        theirs=$(zstd -3 -q -c $file | wc -c) ours=$(size_of $file.wcodec)
+        # Head, tail and index take some 400 bytes.
+        if [ "$ours" -le $((theirs + 400)) ]; then pass; else fail "$file: $ours bytes, zstd -3 $theirs"; fi
+    else
+        skip 'no zstd to compare with'
+    fi
+done
+for file in int8 f32 e4m3; do
+    "$WCODEC" compress -qf -9 $file || fail "-9 $file"
+    best=$(size_of $file.wcodec)
+    for option in -1 -3 --tile=65536 --profile=p8 '-7 --tile=32768'; do
+        # shellcheck disable=SC2086 # two options
+        "$WCODEC" compress -qf $option $file || fail "$option $file"
+        if [ "$best" -le $(($(size_of $file.wcodec) + 16)) ]; then pass; else fail "$file: -9 takes $best bytes, $option less"; fi
+    done
+done
+# By name, a predictor is used although the tensor grows, as the man page says, but not beyond its bytes.
+"$WCODEC" compress -qf --predict=none int8
+plain=$(size_of int8.wcodec)
+for predictor in left top average planar paeth wht; do
+    run 0 "$WCODEC" compress -qf --predict=$predictor int8
+    size=$(size_of int8.wcodec)
+    if [ "$size" -gt "$plain" ] && [ "$size" -lt "$(size_of int8)" ]; then pass; else fail "--predict=$predictor: $size bytes, none $plain"; fi
+    run 0 "$WCODEC" list int8.wcodec; prints "$predictor/"
+done
+run 0 "$WCODEC" compress -qf int8
+if [ "$(size_of int8.wcodec)" -le "$plain" ]; then pass; else fail 'the default predictor makes it larger'; fi
+
+# Smaller things.
+"$MAKE" three a:BF16:40x50:gauss b:BF16:40x50:gauss c:F32:2:zero || exit 99
+run 0 "$WCODEC" compress --json three; json out; json_is out 'd["results"][0]["tensors"] == 3'
+run 0 "$WCODEC" decompress --json -f three.wcodec; json out; json_is out 'd["results"][0]["ok"]'
+run 0 "$WCODEC" decompress --only='[ab]' -o two three.wcodec; says '2 of 3 tensors written to two'
+for command in list info; do
+    run 1 "$WCODEC" $command --json three.wcodec nothing; json out
+    json_is out '[bool(f.get("error")) for f in d["files"]] == [False, True]'
+done
+run 3 "$WCODEC" test --json three.wcodec two; json out
+json_is out 'all("lossy" in r for r in d["results"]) and "error" in d["results"][1]'
+printf 'no numbers' >opaque
+run 0 "$WCODEC" compress -q opaque
+run 0 "$WCODEC" list opaque.wcodec; prints '^total: no tensors, opaque bytes, 1 file'
+run 0 "$WCODEC" devices -v; quiet
+for word in encode-verify decode-nocheck BITS BOUND; do
+    run 0 "$WCODEC" help bench; prints "$word"
+done
+run 0 env WCODEC_LOG=off "$WCODEC" test -q three.wcodec; quiet
+run 0 env WCODEC_LOG=info "$WCODEC" test -q three.wcodec
+if grep -q ' 1 [a-zA-Z]* *nodes' err; then fail '"1 nodes"'; else pass; fi
 finish

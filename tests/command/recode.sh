@@ -71,6 +71,18 @@ run 0 "$WCODEC" compress -q --index=end -o end.wcodec front.wcodec; same end.wco
 run 0 sh -c '"$1" compress -q -9 --index=front <a.safetensors | cat >piped.wcodec' sh "$WCODEC"; same piped.wcodec front.wcodec
 run 0 "$WCODEC" compress -q --index=front --only='[wt]' -o some.front 9.wcodec
 run 0 "$WCODEC" test some.front
+# What cannot be written is named, the temporary file too.
+(ulimit -f 4 && run 1 "$WCODEC" compress --index=front -o none.wcodec a.safetensors &&
+    says 'none.wcodec: cannot be kept in a temporary file (see TMPDIR): File too large' &&
+    is "$(grep -c . "$work/err")" 1 && [ "$failed" -eq 0 ]) || fail 'a temporary file that is full'
+(ulimit -f 4 && run 1 "$WCODEC" compress --index=front -o none.wcodec 9.wcodec &&
+    says 'none.wcodec: cannot write: File too large' && [ "$failed" -eq 0 ]) || fail 'a file that is full'
+missing none.wcodec
+if [ -w /dev/full ]; then
+    run 1 "$WCODEC" compress --index=front -f -o /dev/full a.safetensors; says '/dev/full: cannot write: No space left'
+fi
+run 1 env TMPDIR="$work/nowhere" "$WCODEC" compress --index=front -o none.wcodec a.safetensors
+says 'nowhere: cannot make a temporary file'; is "$(grep -c . err)" 1
 head -c $(($(size_of front.wcodec) - 100)) front.wcodec >cut.wcodec
 run 3 "$WCODEC" test cut.wcodec
 run 3 "$WCODEC" decompress --keep-going -f -o saved cut.wcodec; says 'are missing'; exists saved
@@ -91,6 +103,16 @@ run 2 "$WCODEC" compress --filelist=nowhere; says "No such file or directory 'no
 run 2 "$WCODEC" list --filelist=empty; says 'no name in the list of files'
 printf 'a\0b' >nul
 run 2 "$WCODEC" list --filelist=nul; says 'holds a NUL'
+# Standard input cannot be both, and what has no end is no list.
+for operand in - 'names -'; do
+    # shellcheck disable=SC2086 # several operands
+    run 2 sh -c 'echo a.safetensors | "$0" compress -c --filelist=- "$@"' "$WCODEC" $operand
+    says 'standard input is the list of files, and cannot be an input too'
+done
+run 2 sh -c 'printf "a.safetensors\n-\n" | "$1" compress --filelist=-' sh "$WCODEC"; says 'cannot be an input too'
+run 2 timeout 60 "$WCODEC" list --filelist=/dev/zero; says "holds a NUL: '/dev/zero'"
+run 2 timeout 60 sh -c 'yes | tr -d "\n" | "$1" list --filelist=-' sh "$WCODEC"; says 'a line of a list of files has more than 64 KiB'
+run 2 timeout 60 sh -c 'yes name | "$1" list --filelist=-' sh "$WCODEC"; says 'a list of files has more than 64 MiB'
 is "$size" "$(size_of back)"
 clean
 finish

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Files of other kinds, made by their own packages: their tensors are there, and they come back."""
 
+import json
+import os
+
 import numpy as np
 import pytest
 import wcodec
@@ -161,6 +164,39 @@ def test_torch_views(tmp_path):
         assert torch.equal(f.get_tensor("turned"), saved["turned"].t())
         assert torch.equal(f.get_tensor("kernel"), kernel.permute(0, 2, 3, 1))
         assert [name for name in f.keys() if name.startswith("data/")] == ["data/3"]  # noqa: SIM118
+
+
+def test_torch_folder(tmp_path):
+    """Shards with their index, as transformers wrote them before it wrote safetensors files."""
+    torch = pytest.importorskip("torch")
+    weights = {f"layer.{i}.weight": torch.randn(40, 50) for i in range(4)}
+    names = ["pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin"]
+    folder, index = tmp_path / "model", "pytorch_model.bin.index.json"
+    folder.mkdir()
+    where = {name: names[i // 2] for i, name in enumerate(weights)}
+    for shard in names:
+        held = {name: tensor for name, tensor in weights.items() if where[name] == shard}
+        torch.save(held, folder / shard)
+    torch.save({"lr": 0.1}, folder / "training_args.bin")
+    (folder / index).write_text(json.dumps({"metadata": {}, "weight_map": where}))
+    made = wcodec.compress(folder)
+    assert [file["kind"] for file in made["files"]] == ["pytorch"] * 2
+    assert sorted(os.path.basename(path) for path in made["copied"]) == [index, "training_args.bin"]
+    coded = tmp_path / "model.wcodec"
+    for path in (coded, coded / index):
+        loaded = wcodec.torch.load_file(path)
+        assert set(loaded) == set(weights)
+        assert all(torch.equal(loaded[name], tensor) for name, tensor in weights.items())
+    wcodec.decompress(coded, tmp_path / "back")
+    for name in [*names, index, "training_args.bin"]:
+        assert (tmp_path / "back" / name).read_bytes() == (folder / name).read_bytes()
+    with pytest.raises(wcodec.MissingFileError, match="compressed"):
+        wcodec.safe_open(folder / index, framework="pt")
+    (coded / (names[1] + ".wcodec")).unlink()
+    with pytest.raises(wcodec.MissingFileError, match=names[1]):
+        wcodec.torch.load_file(coded)
+    with pytest.raises(wcodec.MissingFileError, match=names[1]):
+        wcodec.decompress(coded, tmp_path / "part")
 
 
 def test_torch_whole_module(tmp_path):

@@ -17,7 +17,7 @@ static struct wcodec_file_layout *expect_good(const struct support_bytes *b)
     struct wcodec_source source;
     wcodec_error err = {0};
     wcodec_source_memory(b->data, b->size, &source);
-    if (wcodec_layout_read(&source, &wcodec_default_allocator, &layout, &err) != WCODEC_OK)
+    if (wcodec_layout_read(&source, &wcodec_default_allocator, NULL, &layout, &err) != WCODEC_OK)
         fail_msg("refused: %s", err.text);
     return layout;
 }
@@ -28,7 +28,7 @@ static void refuses(const struct support_bytes *b, const char *expected)
     struct wcodec_source source;
     wcodec_error err = {0};
     wcodec_source_memory(b->data, b->size, &source);
-    assert_int_equal(wcodec_layout_read(&source, &wcodec_default_allocator, &layout, &err),
+    assert_int_equal(wcodec_layout_read(&source, &wcodec_default_allocator, NULL, &layout, &err),
                      WCODEC_ERROR_CORRUPT);
     assert_null(layout);
     if (strstr(err.text, expected) == NULL)
@@ -234,7 +234,8 @@ static void test_memory(void **state)
         struct support_allocator failing;
         struct wcodec_file_layout *layout = NULL;
         support_allocator_init(&failing, n);
-        const wcodec_status status = wcodec_layout_read(&source, &failing.allocator, &layout, NULL);
+        const wcodec_status status =
+            wcodec_layout_read(&source, &failing.allocator, NULL, &layout, NULL);
         if (status == WCODEC_OK) {
             assert_int_equal(layout->count, 20);
             wcodec_layout_free(layout);
@@ -248,6 +249,49 @@ static void test_memory(void **state)
     support_bytes_free(&b);
 }
 
+/* A callback that says so ends the reading, whatever kind of file it is. */
+static int stop(void *opaque, uint64_t done, uint64_t total)
+{
+    (void)done, (void)total;
+    (*(unsigned *)opaque)++;
+    return 1;
+}
+
+static void is_cancelled(const struct support_bytes *b)
+{
+    unsigned calls = 0;
+    const wcodec_progress progress = {.fn = stop, .opaque = &calls};
+    struct wcodec_reporter reporter;
+    struct wcodec_cancel cancel;
+    struct wcodec_file_layout *layout = NULL;
+    struct wcodec_source source;
+    wcodec_error err = {0};
+    wcodec_source_memory(b->data, b->size, &source);
+    wcodec_reporter_init(&reporter, &progress, b->size);
+    reporter.last = 0; /* the last report is long ago */
+    wcodec_cancel_init(&cancel, &reporter);
+    assert_int_equal(wcodec_layout_read(&source, &wcodec_default_allocator, &cancel, &layout, &err),
+                     WCODEC_ERROR_CANCELLED);
+    assert_null(layout);
+    assert_int_equal(calls, 1);
+}
+
+static void test_cancel(void **state)
+{
+    (void)state;
+    struct support_bytes b = array(), gguf = {0};
+    struct support_zip z = {0};
+    is_cancelled(&b);
+    support_zip_add(&z, "a.npy", b.data, b.size);
+    support_zip_end(&z);
+    is_cancelled(&z.file);
+    support_put(&gguf, "GGUF\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24);
+    is_cancelled(&gguf);
+    support_bytes_free(&gguf);
+    support_zip_free(&z);
+    support_bytes_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_npz_partly),  cmocka_unit_test(test_transposed),
         cmocka_unit_test(test_safetensors), cmocka_unit_test(test_add),
         cmocka_unit_test(test_kind),        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,7 +129,7 @@ static struct wcodec_file_layout *read_layout(const struct support_bytes *b, wco
     struct wcodec_source source;
     uint8_t *copy = support_source(b, b->size, &source);
     const wcodec_status status =
-        wcodec_layout_read(&source, &wcodec_default_allocator, &layout, err);
+        wcodec_layout_read(&source, &wcodec_default_allocator, NULL, &layout, err);
     assert_true(status == WCODEC_OK || status == WCODEC_ERROR_CORRUPT);
     free(copy);
     return layout;
@@ -564,7 +564,8 @@ static void test_memory(void **state)
         struct support_allocator failing;
         struct wcodec_file_layout *l = NULL;
         support_allocator_init(&failing, n);
-        const wcodec_status status = wcodec_layout_read(&source, &failing.allocator, &l, NULL);
+        const wcodec_status status =
+            wcodec_layout_read(&source, &failing.allocator, NULL, &l, NULL);
         wcodec_layout_free(l);
         assert_int_equal(failing.balance, 0);
         if (status == WCODEC_OK) {

@@ -14,7 +14,7 @@ static wcodec_status read_pickle(const void *bytes, size_t size, struct wcodec_a
     assert_non_null(copy);
     memcpy(copy, bytes, size);
     wcodec_arena_init(arena, &wcodec_default_allocator);
-    const wcodec_status status = wcodec_pickle_read(copy, size, arena, value, err);
+    const wcodec_status status = wcodec_pickle_read(copy, size, arena, NULL, value, err);
     free(copy);
     return status;
 }
@@ -245,8 +245,8 @@ static void test_memory(void **state)
         struct wcodec_pickle_value *value = NULL;
         support_allocator_init(&failing, n);
         wcodec_arena_init(&arena, &failing.allocator);
-        const wcodec_status status =
-            wcodec_pickle_read((const uint8_t *)sample, sizeof sample - 1, &arena, &value, NULL);
+        const wcodec_status status = wcodec_pickle_read((const uint8_t *)sample, sizeof sample - 1,
+                                                        &arena, NULL, &value, NULL);
         wcodec_arena_free(&arena);
         assert_int_equal(failing.balance, 0);
         if (status == WCODEC_OK) {
@@ -257,6 +257,42 @@ static void test_memory(void **state)
     }
 }
 
+static int stop(void *opaque, uint64_t done, uint64_t total)
+{
+    (void)done, (void)total;
+    return ++*(unsigned *)opaque == 2;
+}
+
+/* The callback is asked in the middle of a long one, too. */
+static void test_cancel(void **state)
+{
+    (void)state;
+    enum { PAIRS = 40000 };
+    static char bytes[2 + 2 * PAIRS + 2] = "\x80\2";
+    unsigned calls = 0;
+    const wcodec_progress progress = {.fn = stop, .opaque = &calls};
+    struct wcodec_reporter reporter;
+    struct wcodec_cancel cancel;
+    struct wcodec_arena arena;
+    struct wcodec_pickle_value *value = NULL;
+    for (size_t i = 0; i < PAIRS; i++)
+        memcpy(bytes + 2 + 2 * i, "N0", 2);
+    memcpy(bytes + 2 + 2 * PAIRS, "N.", 2);
+    wcodec_reporter_init(&reporter, &progress, 1);
+    wcodec_cancel_init(&cancel, &reporter);
+    wcodec_status status = WCODEC_OK;
+    /* Reports come at intervals: time must pass. */
+    for (unsigned round = 0; round < 1000 && status == WCODEC_OK; round++) {
+        wcodec_arena_init(&arena, &wcodec_default_allocator);
+        reporter.last = 0;
+        status =
+            wcodec_pickle_read((const uint8_t *)bytes, sizeof bytes, &arena, &cancel, &value, NULL);
+        wcodec_arena_free(&arena);
+    }
+    assert_int_equal(status, WCODEC_ERROR_CANCELLED);
+    assert_int_equal(calls, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_containers), cmocka_unit_test(test_stack),
         cmocka_unit_test(test_bounds),     cmocka_unit_test(test_cut_anywhere),
         cmocka_unit_test(test_mutations),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

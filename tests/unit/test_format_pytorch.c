@@ -98,7 +98,7 @@ static struct wcodec_file_layout *read_end(struct support_zip *z, wcodec_error *
     support_zip_end(z);
     wcodec_source_memory(z->file.data, z->file.size, &source);
     const wcodec_status status =
-        wcodec_layout_read(&source, &wcodec_default_allocator, &layout, err);
+        wcodec_layout_read(&source, &wcodec_default_allocator, NULL, &layout, err);
     assert_true(status == WCODEC_OK || status == WCODEC_ERROR_CORRUPT);
     return layout;
 }
@@ -320,7 +320,7 @@ static void test_flips(void **state)
         struct wcodec_source source;
         z.file.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
         wcodec_source_memory(z.file.data, z.file.size, &source);
-        if (wcodec_layout_read(&source, &wcodec_default_allocator, &l, NULL) == WCODEC_OK)
+        if (wcodec_layout_read(&source, &wcodec_default_allocator, NULL, &l, NULL) == WCODEC_OK)
             assert_true(l->count != 0);
         wcodec_layout_free(l);
         z.file.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -342,7 +342,8 @@ static void test_memory(void **state)
         struct support_allocator failing;
         struct wcodec_file_layout *l = NULL;
         support_allocator_init(&failing, n);
-        const wcodec_status status = wcodec_layout_read(&source, &failing.allocator, &l, NULL);
+        const wcodec_status status =
+            wcodec_layout_read(&source, &failing.allocator, NULL, &l, NULL);
         wcodec_layout_free(l);
         assert_int_equal(failing.balance, 0);
         if (status == WCODEC_OK) {

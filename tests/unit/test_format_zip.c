@@ -16,7 +16,8 @@ static wcodec_status read_zip(const struct support_bytes *b, size_t size, struct
 {
     struct wcodec_source source;
     uint8_t *copy = support_source(b, size, &source);
-    const wcodec_status status = wcodec_zip_read(&source, &wcodec_default_allocator, zip, err);
+    const wcodec_status status =
+        wcodec_zip_read(&source, &wcodec_default_allocator, NULL, zip, err);
     free(copy);
     return status;
 }
@@ -259,7 +260,7 @@ static void test_memory(void **state)
         struct support_allocator failing;
         struct wcodec_zip zip;
         support_allocator_init(&failing, n);
-        const wcodec_status status = wcodec_zip_read(&source, &failing.allocator, &zip, NULL);
+        const wcodec_status status = wcodec_zip_read(&source, &failing.allocator, NULL, &zip, NULL);
         wcodec_zip_free(&zip);
         assert_int_equal(failing.balance, 0);
         if (status == WCODEC_OK) {

@@ -40,7 +40,8 @@ static void write_text(const char *name, const char *text)
 }
 
 /* A shard with constant tensors of these names, of one byte each: `value`. */
-static void write_shard(const char *file_name, const char *const *names, unsigned count, char value)
+static void write_kind(const char *file_name, const char *kind, const char *const *names,
+                       unsigned count, char value)
 {
     struct support_recipe r;
     struct support_bytes file;
@@ -51,7 +52,10 @@ static void write_shard(const char *file_name, const char *const *names, unsigne
         memset(&r.entries[i], 0, sizeof(r.entries[i]));
     }
     r.entry_count = r.entries_used = 1;
-    r.metadata_count = 0;
+    r.metadata_count = kind != NULL;
+    r.metadata[0] = "wcodec.container";
+    r.metadata[1] = kind;
+    r.kind = kind == NULL;
     for (unsigned i = 0; i < count; i++) {
         struct support_entry *e = support_recipe_add(&r, names[i]);
         e->dtype = WCODEC_DTYPE_U8;
@@ -64,6 +68,11 @@ static void write_shard(const char *file_name, const char *const *names, unsigne
     write_file(file_name, file.data, file.size);
     free(file.data);
     support_recipe_free(&r);
+}
+
+static void write_shard(const char *file_name, const char *const *names, unsigned count, char value)
+{
+    write_kind(file_name, NULL, names, count, value);
 }
 
 static int set_up(void **state)
@@ -233,6 +242,55 @@ static void refuses_by_name(void **state)
     assert_int_equal(wcodec_reader_open_path(context, folder, &reader, NULL), WCODEC_ERROR_CORRUPT);
 }
 
+#define PYTORCH_INDEX "pytorch_model.bin.index.json"
+
+/* A folder of PyTorch's files; the same beside safetensors files, which are the model then. */
+static void opens_pytorch(void **state)
+{
+    (void)state;
+    const char *const first[] = {"a", "b"}, *const second[] = {"c"}, *const other[] = {"a"};
+    wcodec_reader *reader;
+    wcodec_error err = {0};
+    write_kind("pytorch_model-1.bin.wcodec", "pytorch", first, 2, '1');
+    write_kind("pytorch_model-2.bin.wcodec", "pytorch", second, 1, '2');
+    write_kind("training_args.bin.wcodec", "pytorch", NULL, 0, 0);
+    /* `tied` is another name of `a`, which is not listed. */
+    write_text(
+        PYTORCH_INDEX,
+        "{\"weight_map\": {\"a\": \"pytorch_model-1.bin\", \"tied\": \"pytorch_model-1.bin\", \"c\": \"pytorch_model-2.bin\"}}");
+    write_text("other.bin.index.json", "{}");
+    const char *const paths[] = {folder, in_folder(PYTORCH_INDEX)};
+    for (unsigned i = 0; i < 2; i++) {
+        if (wcodec_reader_open_path(context, paths[i], &reader, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+        assert_int_equal(wcodec_reader_file_count(reader), 2);
+        assert_int_equal(wcodec_reader_tensor_count(reader), 3);
+        check_value(reader, "b", '1');
+        check_value(reader, "c", '2');
+        wcodec_reader_close(reader);
+    }
+    write_text(
+        PYTORCH_INDEX,
+        "{\"weight_map\": {\"a\": \"pytorch_model-2.bin\", \"b\": \"pytorch_model-1.bin\"}}");
+    assert_int_equal(wcodec_reader_open_path(context, folder, &reader, &err), WCODEC_ERROR_CORRUPT);
+    assert_non_null(strstr(err.text, "tensor 'a' is not in"));
+    write_text(PYTORCH_INDEX, "{\"weight_map\": {\"a\": \"pytorch_model-3.bin\"}}");
+    assert_int_equal(wcodec_reader_open_path(context, folder, &reader, &err),
+                     WCODEC_ERROR_NOT_FOUND);
+    assert_non_null(strstr(err.text, "pytorch_model-3.bin.wcodec"));
+    write_shard("model.safetensors.wcodec", other, 1, 's');
+    assert_int_equal(wcodec_reader_open_path(context, folder, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_tensor_count(reader), 1);
+    check_value(reader, "a", 's');
+    wcodec_reader_close(reader);
+    two_shards();
+    assert_int_equal(unlink(in_folder("model.safetensors.wcodec")), 0);
+    write_text(
+        INDEX,
+        "{\"weight_map\": {\"c\": \"model-2.safetensors\", \"a\": \"model-1.safetensors\"}}");
+    check_two_shards(folder);
+}
+
 static void refuses_doubles_and_nothing(void **state)
 {
     (void)state;
@@ -298,6 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(opens_folder_and_index, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_by_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(opens_pytorch, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_doubles_and_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(many_shards, set_up, tear_down),
     };

@@ -129,7 +129,7 @@ class Model:
         elements: dict[str, float] = {}
         for tensor in self.tensors:
             for mode, share in tensor.modes:
-                label = f"lossy: {mode}" if tensor.lossy else mode
+                label = f"lossy: {mode}" if tensor.coding.startswith("lossy/") else mode
                 elements[label] = elements.get(label, 0) + share * tensor.elements
         total = math.fsum(elements.values())
         shares = [(mode, count / total) for mode, count in elements.items()] if total else []
@@ -147,7 +147,7 @@ def _tensor(number: int, entry: Mapping[str, Any]) -> Tensor:
     coding = entry["coding"]
     lossy = entry["lossy"]
     modes = tuple(_modes(coding))
-    words = ["lossy"] if lossy else []
+    words = ["lossy"] if lossy and lossy["scales"] else []
     if modes:
         words.append(max(modes, key=lambda mode: mode[1])[0].removesuffix("+d"))
     words.append(coding["profile"])
