@@ -15,14 +15,14 @@ _wcodec_tensors () {
 
 _wcodec () {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' values='' i
-    local commands='compress decompress list info test verify cat extract bench devices report help version'
+    local commands='compress decompress list info test verify cat extract convert bench devices report help version'
     local common='--threads= --backend= --memory-limit= --quiet --verbose --no-progress --color= --help --version'
     local output='--output= --stdout --force --no-sync'
     COMPREPLY=()
 
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-        compress|decompress|list|info|test|verify|cat|extract|bench|devices|report|help|version) command=${COMP_WORDS[i]}; break ;;
+        compress|decompress|list|info|test|verify|cat|extract|convert|bench|devices|report|help|version) command=${COMP_WORDS[i]}; break ;;
         -z) command=compress; break ;;
         -d) command=decompress; break ;;
         -l) command=list; break ;;
@@ -52,6 +52,7 @@ _wcodec () {
     --predict) COMPREPLY=($(compgen -W 'auto none left top average planar paeth wht' -- "$value")); return ;;
     --level) COMPREPLY=($(compgen -W '1 2 3 4 5 6 7 8 9' -- "$value")); return ;;
     --lossy) COMPREPLY=($(compgen -W 'none snr: error: bits:' -- "$value")); return ;;
+    --dequantize) COMPREPLY=($(compgen -W 'none f16 bf16 f32' -- "$value")); return ;;
     --lossy-scale) COMPREPLY=($(compgen -W 'tensor row' -- "$value")); return ;;
     # No words of ours: bash completes names itself then, with spaces and all that must be quoted.
     -O|--output-dir) compopt -o dirnames; return ;;
@@ -72,6 +73,7 @@ _wcodec () {
         compress) options+=" --json $output --output-dir= --recursive --keep --rm --level= --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --include= --exclude= --name --no-name --raw --strict --no-verify --index= --tensor= --only= --filelist=" ;;
         decompress) options+=" --json $output --output-dir= --recursive --keep --rm --tensor= --only= --filelist= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --tensor= --slice= --no-checksum" ;;
+        convert) options+=" $output --recursive --dequantize=" ;;
         list|info) options+=' --json --filelist=' ;;
         devices|version) options+=' --json' ;;
         test) options+=' --json --recursive --quick --filelist=' ;;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of wcodec for fish.
 
-set -l commands compress decompress list info test verify cat extract bench devices report help version
+set -l commands compress decompress list info test verify cat extract convert bench devices report help version
 
 # The names of the tensors in the .wcodec files among the words, as far as JSON has them unescaped.
 function __wcodec_tensors
@@ -22,6 +22,7 @@ complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a test -d 
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a verify -d 'Compare with the originals'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a cat -d 'Write one tensor'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a extract -d 'Write one tensor'
+complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a convert -d 'Make a safetensors file'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a bench -d 'Measure ratio and speed'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a devices -d 'List backends and devices'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a report -d 'Make a page of charts (Python package)'
@@ -39,14 +40,14 @@ complete -c wcodec -l no-progress -d 'No progress bar'
 complete -c wcodec -l color -x -a 'auto always never' -d 'Colours'
 complete -c wcodec -s h -l help -d 'Help'
 complete -c wcodec -s V -l version -d 'Version'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract report' -s o -l output -r -F -d 'Name of the output'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract' -s c -l stdout -d 'Write to standard output'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract report' -s f -l force -d 'Replace existing outputs'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract' -l no-sync -d 'Do not wait for the disk'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert report' -s o -l output -r -F -d 'Name of the output'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert' -s c -l stdout -d 'Write to standard output'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert report' -s f -l force -d 'Replace existing outputs'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert' -l no-sync -d 'Do not wait for the disk'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s O -l output-dir -x -a '(__fish_complete_directories)' -d 'Folder for outputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s k -l keep -d 'Keep inputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -l rm -d 'Remove inputs'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress test verify' -s r -l recursive -d 'Go through folders'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress convert test verify' -s r -l recursive -d 'Go through folders'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info test verify bench devices version' -l json -d 'As JSON'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l fast -d 'Level 1'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l best -d 'Level 9'
@@ -71,6 +72,7 @@ complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -l only 
 complete -c wcodec -n '__fish_seen_subcommand_from decompress' -l keep-going -d 'Go on after damage'
 complete -c wcodec -n '__fish_seen_subcommand_from decompress cat extract' -l no-checksum -d 'Skip checksums'
 complete -c wcodec -n '__fish_seen_subcommand_from cat extract' -l slice -x -d 'Rows FIRST:END'
+complete -c wcodec -n '__fish_seen_subcommand_from convert' -l dequantize -x -a 'none f16 bf16 f32' -d 'Blocks as numbers'
 complete -c wcodec -n '__fish_seen_subcommand_from verify' -l xxh128 -x -d 'Hash of the original'
 complete -c wcodec -n '__fish_seen_subcommand_from test' -l quick -d 'Structure and index only'
 complete -c wcodec -n '__fish_seen_subcommand_from bench' -s n -l iterations -x -d 'Runs of each measurement'

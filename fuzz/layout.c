@@ -2,11 +2,14 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Any bytes as a file: where its tensors are found they lie apart, in order and inside, with the
- * bytes that their types and shapes make. */
+ * bytes that their types and shapes make. Of an ONNX model, the same bytes are its external data,
+ * too. */
 #include "format/layout.h"
 #include "core/dtype.h"
 #include "core/memory.h"
 #include "fuzz/fuzz.h"
+
+#include <string.h>
 
 const char fuzz_target[] = "layout";
 const bool fuzz_takes_files = false;
@@ -25,6 +28,24 @@ static void check(const struct wcodec_file_layout *layout, uint64_t file_size)
     FUZZ_REQUIRE(at <= file_size);
 }
 
+static void check_external(const struct wcodec_file_layout *model,
+                           const struct wcodec_source *source)
+{
+    static const char prefix[] = "onnx.external.";
+    for (uint64_t i = 0; i < model->metadata_count; i++) {
+        struct wcodec_file_layout *layout = NULL;
+        const char *key = model->metadata[2 * i];
+        if (strncmp(key, prefix, sizeof prefix - 1) != 0)
+            continue;
+        const wcodec_status status = wcodec_layout_read_external(
+            source, source, key + sizeof prefix - 1, &wcodec_default_allocator, &layout, NULL);
+        FUZZ_REQUIRE(status == WCODEC_OK || status == WCODEC_ERROR_CORRUPT);
+        if (status == WCODEC_OK)
+            check(layout, source->size);
+        wcodec_layout_free(layout);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *copy = fuzz_copy(data, size);
@@ -38,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status == WCODEC_OK) {
         fuzz_deep++;
         check(layout, size);
+        check_external(layout, &source);
         wcodec_layout_free(layout);
     }
     free(copy);

@@ -149,6 +149,10 @@ def layouts():
                                    ("s", b"](" + containers.tensor("ByteStorage", "1", (2,), 4, 0, (2,)) + b"e")])
     put("layout", "pytorch", containers.checkpoint(value, {"0": bytes(12), "1": bytes(4)}))
     put("layout", "gguf", containers.gguf([("general.name", 8, "x"), ("list", 9, struct.pack("<IQ", 0, 3) + b"abc")], [("t", (32, 2), 2, bytes(36)), ("u", (4,), 30, bytes(8))]))
+    node = containers.onnx_node("c", "value", 5, containers.onnx_tensor("", 10, (2, 1), bytes(4)))
+    tensors = [containers.onnx_tensor("t", 1, (2,), bytes(8)), containers.onnx_tensor("t", 22, (3,), bytes(2)), containers.onnx_tensor("e", 1, (2,), ("f", 8, 8)), containers.onnx_tensor("s", 7, (2,), b"\1\2", 7)]
+    model = containers.onnx(tensors, [node, containers.onnx_node("b", "then", 6, containers.field(5, tensors[0]))])
+    put("layout", "onnx", model)
     put("pickle", "tensors", b"\x80\2" + value + b".")
     odd = {"a": [1, -1, 300, -70000, 1 << 40, 1 << 70, 1.5, None, True, b"bytes", bytearray(b"x"), "\u00e9"], "b": ({1, 2}, frozenset((3,)), (), (1, 2, 3, 4)), 5: complex(1, 2)}
     odd["self"] = odd

@@ -97,7 +97,8 @@ run_pytest () {
 
 # The Python package with numpy; its declarations are those of the headers.
 stage_python () {
-    python_ready python numpy pytest safetensors ml_dtypes gguf pycparser ruff || return
+    python_ready python numpy pytest safetensors ml_dtypes gguf onnx pycparser ruff || \
+        return
     one python "layout and lint by ruff" sh -c \
         'set -- --no-cache --config python/pyproject.toml python tests/python bench/python
          build/python/bin/ruff format -q --check "$@" && build/python/bin/ruff check -q "$@"'
@@ -114,7 +115,8 @@ stage_python_torch () {
         tests/python/test_cuda.py tests/python/test_cuda_process.py \
         tests/python/test_cuda_models.py tests/python/test_cuda_resident.py \
         tests/python/test_cuda_transformers.py \
-        tests/python/test_containers.py tests/python/test_distributed.py \
+        tests/python/test_containers.py tests/python/test_convert.py \
+        tests/python/test_distributed.py \
         tests/python/test_engines.py tests/python/test_documents.py \
         tests/python/test_torch_resident.py tests/python/test_transformers.py
     run_pytest python-torch -p tests.python.fake_device tests/python/test_cuda.py

@@ -17,6 +17,8 @@ struct made_file {
     ino_t inode;
 };
 
+struct external; /* utils/external.h */
+
 /* What came of all inputs. */
 struct sums {
     size_t coded, copied, current; /* files: compressed or restored, copied, up to date */
@@ -31,10 +33,11 @@ struct app {
     struct made_file *made; /* so that no other input's output takes their place */
     size_t made_count;
     struct sums sums;
-    bool results;     /* an object of them is out (utils/results.h) */
-    char *failure;    /* the last error that was reported */
-    int exit_code;    /* the gravest so far */
-    int stdout_error; /* errno of the first write to stdout that failed */
+    struct external *external; /* NULL: nothing was asked for */
+    bool results;              /* an object of them is out (utils/results.h) */
+    char *failure;             /* the last error that was reported */
+    int exit_code;             /* the gravest so far */
+    int stdout_error;          /* errno of the first write to stdout that failed */
 };
 
 #if defined(__GNUC__)
@@ -87,6 +90,7 @@ void command_info(struct app *app);
 void command_test(struct app *app);
 void command_verify(struct app *app);
 void command_cat(struct app *app);
+void command_convert(struct app *app);
 void command_bench(struct app *app);
 void command_devices(struct app *app);
 void command_report(struct app *app);

@@ -6,6 +6,7 @@
 #include "utils/app.h"
 #include "utils/describe.h"
 #include "utils/encode.h"
+#include "utils/external.h"
 #include "utils/input.h"
 #include "utils/json.h"
 #include "utils/model_index.h"
@@ -50,6 +51,10 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
         encode.name = text_is_utf8(base) ? base : NULL;
         encode.mode = input->stat.st_mode & 0777;
         encode.mtime = time < 0 ? -1 : time < o->latest ? time : o->latest;
+    }
+    if (input->path && !input->spooled && !o->raw) {
+        encode.onnx_model = external_model(app, input->path);
+        encode.onnx_location = path_base(input->path);
     }
     encode.progress = progress_callback(&app->progress);
     return encode;
@@ -276,16 +281,22 @@ static char *with_suffix(struct app *app, const char *path)
     return target;
 }
 
+/* Files of a model folder that are compressed. */
+static bool holds_weights(struct app *app, const char *path)
+{
+    return model_weights_are(path) || path_has_suffix(path, ".onnx") || external_model(app, path);
+}
+
 /* In a directory, weights are compressed and the rest is copied, so that the mirror is a complete
  * model folder. */
 static void mirror_file(struct app *app, void *opaque, const char *source, const char *target)
 {
     (void)opaque;
-    if (!model_weights_are(source)) {
+    if (!holds_weights(app, source)) {
         /* "a.safetensors.wcodec" beside "a.safetensors" would be two inputs for one output. */
         size_t n = strlen(source) - (sizeof SUFFIX - 1);
         char *plain = path_has_suffix(source, SUFFIX) ? strndup(source, n) : NULL;
-        if (plain && model_weights_are(plain) && access(plain, F_OK) == 0) {
+        if (plain && holds_weights(app, plain) && access(plain, F_OK) == 0) {
             app_fail(app, EXIT_FAILED, "%s: left out: its name is taken by the compressed '%s'",
                      source, path_base(plain));
             results_add_failure(app, source);

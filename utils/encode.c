@@ -11,20 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_container(const struct input *input)
-{
-    static const char magic[8] = "\x89WCD\r\n\x1a\n";
-    char first[sizeof magic];
-    return pread(input->fd, first, sizeof first, 0) == (ssize_t)sizeof first &&
-           memcmp(first, magic, sizeof magic) == 0;
-}
-
 bool source_open(struct app *app, const struct input *input, struct source *source)
 {
     const struct options *o = &app->options;
     wcodec_error err = {0};
     *source = (struct source){.input = input};
-    if (o->raw || !is_container(input))
+    if (o->raw || !input_is_container(input))
         return (o->only.count + o->tensors.count == 0) ||
                app_fail(app, EXIT_USAGE,
                         "%s: is no .wcodec file: --tensor and --only take tensors of these",

@@ -22,6 +22,7 @@ static const char general[] =
     "  test       (-t)  FILE|DIR...      decode all, check all sums\n"
     "  verify           FILE.wcodec ORIGINAL   compare bit for bit\n"
     "  cat, extract     FILE --tensor NAME     one tensor\n"
+    "  convert          FILE             any file of tensors to FILE.safetensors\n"
     "  bench            FILE...          rates and ratios beside zstd and lz4\n"
     "  devices                           backends and devices\n"
     "  report           MODEL...         a page of charts, by the Python package\n"
@@ -59,6 +60,12 @@ static const char *const texts[COMMAND_COUNT] = {
     [COMMAND_CAT] =
         ("Usage: wcodec cat --tensor=NAME [--slice=FIRST:END] [-o OUT] [--] FILE|DIR|-\n"
          "One tensor as raw little-endian bytes, or as a .safetensors file if OUT ends so.\n"),
+    [COMMAND_CONVERT] =
+        ("Usage: wcodec convert [OPTIONS] [--] FILE|-...\n"
+         "       wcodec convert [OPTIONS] -o OUT [--] DIR\n"
+         "A safetensors file of the tensors of a NumPy, PyTorch, GGUF or ONNX file, or of a\n"
+         ".wcodec file of one: NAME.safetensors beside it. A folder is mirrored: its other\n"
+         "files are copied.\n"),
     [COMMAND_BENCH] =
         ("Usage: wcodec bench [OPTIONS] [--] FILE...\n"
          "Rates (GB of tensor bytes a second) and ratios for each dtype in the files, beside\n"
@@ -85,6 +92,7 @@ static const struct {
     {COMMAND_CAT, "output", "OUT", "instead of standard output"},
     {COMMAND_CAT, "stdout", NULL, "to standard output, as without -o"},
     {COMMAND_CAT, "force", NULL, "replace OUT; write to a terminal"},
+    {COMMAND_CONVERT, "output", "OUT", "the safetensors file; - is as -c"},
     {COMMAND_REPORT, "output", "FILE", "the page; - stands for standard output"},
     {COMMAND_REPORT, "force", NULL, "replace outputs"},
 };

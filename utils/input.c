@@ -79,6 +79,14 @@ bool input_open(struct app *app, const char *path, struct input *input)
     return false;
 }
 
+bool input_is_container(const struct input *input)
+{
+    static const char magic[8] = "\x89WCD\r\n\x1a\n";
+    char first[sizeof magic];
+    return pread(input->fd, first, sizeof first, 0) == (ssize_t)sizeof first &&
+           memcmp(first, magic, sizeof magic) == 0;
+}
+
 void input_close(struct input *input)
 {
     if (input->fd >= 0)

@@ -22,6 +22,9 @@ struct input {
 bool input_open(struct app *app, const char *path, struct input *input);
 void input_close(struct input *input);
 
+/* Does it begin as .wcodec files do? */
+bool input_is_container(const struct input *input);
+
 /* May --rm remove it? Refuses links, files with other names, and what is no file. False: reported.
  */
 bool input_check_removable(struct app *app, const struct input *input);

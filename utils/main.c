@@ -3,6 +3,7 @@
 
 /* The wcodec command: parses the command line, runs one subcommand and ends with its exit code. */
 #include "utils/app.h"
+#include "utils/external.h"
 #include "utils/signals.h"
 
 #include <errno.h>
@@ -19,9 +20,10 @@ static void (*const run_command[COMMAND_COUNT])(struct app *) = {
     [COMMAND_COMPRESS] = command_compress, [COMMAND_DECOMPRESS] = command_decompress,
     [COMMAND_LIST] = command_list,         [COMMAND_INFO] = command_info,
     [COMMAND_TEST] = command_test,         [COMMAND_VERIFY] = command_verify,
-    [COMMAND_CAT] = command_cat,           [COMMAND_BENCH] = command_bench,
-    [COMMAND_DEVICES] = command_devices,   [COMMAND_REPORT] = command_report,
-    [COMMAND_HELP] = command_help,         [COMMAND_VERSION] = command_version,
+    [COMMAND_CAT] = command_cat,           [COMMAND_CONVERT] = command_convert,
+    [COMMAND_BENCH] = command_bench,       [COMMAND_DEVICES] = command_devices,
+    [COMMAND_REPORT] = command_report,     [COMMAND_HELP] = command_help,
+    [COMMAND_VERSION] = command_version,
 };
 
 /* A file that we open must never become descriptor 0, 1 or 2: messages would go into it. */
@@ -87,6 +89,7 @@ int main(int argc, char **argv)
     run_command[app.options.command](&app);
     flush_output(&app);
     progress_end(&app.progress);
+    external_free(&app);
     wcodec_context_destroy(app.context);
     options_free(&app.options);
     free(app.made);

@@ -305,12 +305,12 @@ static bool set_color(const struct option_row *row, const char *text, struct opt
 }
 
 _Static_assert(sizeof(wcodec_tune) == sizeof(int) && sizeof(wcodec_predict) == sizeof(int) &&
-                   sizeof(enum color) == sizeof(int),
+                   sizeof(enum color) == sizeof(int) && sizeof(enum dequantize) == sizeof(int),
                "choices are stored as int");
 
 #define TO(name) offsetof(struct options, name)
 #define BIT(c) (1u << COMMAND_##c)
-#define WRITES (BIT(COMPRESS) | BIT(DECOMPRESS) | BIT(CAT))
+#define WRITES (BIT(COMPRESS) | BIT(DECOMPRESS) | BIT(CAT) | BIT(CONVERT))
 #define FILES (BIT(COMPRESS) | BIT(DECOMPRESS))
 #define WALKS (FILES | BIT(TEST) | BIT(VERIFY))
 #define REPORTS \
@@ -362,8 +362,8 @@ const struct option_row option_table[] = {
     {"output-dir", 'O', "DIR", FILES, FILES, set_text, TO(output_dir), NULL, "put outputs there"},
     {"stdout", 'c', NULL, WRITES, WRITES, set_flag, TO(to_stdout), NULL,
      "write to standard output"},
-    {"recursive", 'r', NULL, WALKS, WALKS, set_flag, TO(recursive), NULL,
-     "go into directories below a directory"},
+    {"recursive", 'r', NULL, WALKS | BIT(CONVERT), WALKS | BIT(CONVERT), set_flag, TO(recursive),
+     NULL, "go into directories below a directory"},
     {"force", 'f', NULL, WRITES | BIT(REPORT), WRITES | BIT(REPORT), set_flag, TO(force), NULL,
      "replace outputs; write to devices and terminals"},
     {"filelist", 0, "FILE", LISTED, LISTED, set_text, TO(filelist), NULL,
@@ -417,6 +417,8 @@ const struct option_row option_table[] = {
      "of a damaged file, write the tensors that are whole"},
     {"no-checksum", 0, NULL, BIT(DECOMPRESS) | BIT(CAT), BIT(DECOMPRESS) | BIT(CAT), set_flag,
      TO(no_checksum), NULL, "do not check tiles and chunks"},
+    {"dequantize", 0, "none|f16|bf16|f32", BIT(CONVERT), BIT(CONVERT), set_choice, TO(dequantize),
+     NULL, "GGUF's types in blocks as numbers"},
     {"png", 0, "FILE", BIT(REPORT), BIT(REPORT), set_nothing, 0, NULL, "the plots as a picture"},
     {"original", 0, "FILE", BIT(REPORT), BIT(REPORT), set_nothing, 0, NULL,
      "measure lossy tensors on it (once for each MODEL)"},

@@ -22,10 +22,10 @@ static const struct {
     {"compress", COMMAND_COMPRESS}, {"decompress", COMMAND_DECOMPRESS},
     {"list", COMMAND_LIST},         {"info", COMMAND_INFO},
     {"test", COMMAND_TEST},         {"verify", COMMAND_VERIFY},
-    {"cat", COMMAND_CAT},           {"extract", COMMAND_CAT},
-    {"bench", COMMAND_BENCH},       {"devices", COMMAND_DEVICES},
-    {"report", COMMAND_REPORT},     {"help", COMMAND_HELP},
-    {"version", COMMAND_VERSION},
+    {"cat", COMMAND_CAT},           {"convert", COMMAND_CONVERT},
+    {"extract", COMMAND_CAT},       {"bench", COMMAND_BENCH},
+    {"devices", COMMAND_DEVICES},   {"report", COMMAND_REPORT},
+    {"help", COMMAND_HELP},         {"version", COMMAND_VERSION},
 };
 
 const char *command_name(enum command command)

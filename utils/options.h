@@ -19,6 +19,7 @@ enum command {
     COMMAND_TEST,
     COMMAND_VERIFY,
     COMMAND_CAT,
+    COMMAND_CONVERT,
     COMMAND_BENCH,
     COMMAND_DEVICES,
     COMMAND_REPORT,
@@ -26,6 +27,9 @@ enum command {
     COMMAND_VERSION,
     COMMAND_COUNT
 };
+
+/* As what tensors in blocks are written. */
+enum dequantize { DEQUANTIZE_NONE, DEQUANTIZE_F16, DEQUANTIZE_BF16, DEQUANTIZE_F32 };
 
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
@@ -84,6 +88,7 @@ struct options {
     bool keep_going;
     bool no_checksum;
 
+    enum dequantize dequantize;
     const char *xxh128;
     bool slice;
     uint64_t slice_first;

@@ -2,11 +2,12 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
 """The same tensors in files of every kind that is known, made by the kinds' own packages: what each
-gives, beside zstd -19. Needs numpy, torch, gguf and zstd.
+gives, beside zstd -19. Needs numpy, torch, gguf, onnx and zstd.
 
-usage: containers.py WCODEC MODEL.safetensors FOLDER [MIB]
+usage: containers.py WCODEC MODEL.safetensors FOLDER [MIB [SUFFIX]]
 
-MIB: only as many of the smaller tensors, since zstd -19 takes long.
+MIB: only as many of the smaller tensors, since zstd -19 takes long. SUFFIX: only files whose names
+end so.
 """
 
 import json
@@ -17,6 +18,9 @@ from pathlib import Path
 
 import gguf
 import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
 import torch
 
 TYPES = {"F32": np.float32, "F16": np.float16, "I64": np.int64, "U8": np.uint8}
@@ -62,6 +66,12 @@ def write_gguf(path, tensors, kinds):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def write_onnx(path, tensors):
+    """A model of initialisers alone, by raw_data, as exporters write it."""
+    made = [onnx.numpy_helper.from_array(array, name) for name, array in tensors.items()]
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph([], "graph", [], [], made)), path)
 
 
 def quantize(tensors, kind):
@@ -118,14 +128,20 @@ def main():
         ("f32.pt", tensors, None),
         ("f16.pt", half, None),
         ("f16.gguf", half, {}),
+        ("f32.onnx", tensors, None),
+        ("f16.onnx", half, None),
         ("q8_0.gguf", *quantize(tensors, Q.Q8_0)),
         ("q4_0.gguf", *quantize(tensors, Q.Q4_0)),
     ):
         path, plain = folder / name, folder / f"{name}.safetensors"
+        if not name.endswith(sys.argv[5] if len(sys.argv) > 5 else ""):
+            continue
         if name.endswith(".npz"):
             np.savez(path, **each)
         elif name.endswith(".pt"):
             torch.save({n: torch.from_numpy(a.copy()) for n, a in each.items()}, path)
+        elif name.endswith(".onnx"):
+            write_onnx(path, each)
         else:
             write_gguf(path, each, kinds)
         write_safetensors(plain, each)

@@ -169,8 +169,8 @@ typedef struct wcodec_file_info {
     /** Of a rebuilt index: tensors of the original that are not even listed, as far as is known. */
     uint64_t lost_tensors;
     /** The kind of the original: "safetensors", "npy", "npz", "pytorch" (a zip file of
-     * torch.save()), "gguf", or "opaque" where its tensors are not known. Later versions may add
-     * others. */
+     * torch.save()), "gguf", "onnx", "onnxdata" (external data of an ONNX model), or "opaque"
+     * where its tensors are not known. Later versions may add others. */
     char kind[16];
     /** 0. */
     uint64_t reserved[3];
@@ -396,6 +396,55 @@ WCODEC_API wcodec_status wcodec_hash_fd(wcodec_context *context, int fd,
  * WCODEC_ERROR_MEMORY. */
 WCODEC_API wcodec_status wcodec_hash_memory(wcodec_context *context, const void *data, size_t size,
                                             uint8_t hash[16], wcodec_error *err);
+
+/** Where the tensors of a file lie that is not compressed, of any kind that wcodec_file_info.kind
+ * lists: whoever has one reads their bytes from the file itself. Immutable. */
+typedef struct wcodec_original wcodec_original;
+
+/** What is known of it. */
+typedef struct wcodec_original_info {
+    /** As in wcodec_file_info, never "opaque". */
+    char kind[16];
+    /** Number of tensors. */
+    uint64_t tensors;
+    /** Number of pairs of its metadata. */
+    uint64_t metadata;
+    /** Why some of it is not listed although it might be tensors, one line; empty otherwise. */
+    char note[256];
+    /** 0. */
+    uint64_t reserved[6];
+} wcodec_original_info;
+
+/** Find the tensors of the regular file `fd`, which is read with pread() and stays the caller's; it
+ * is not needed afterwards. `onnx_model` is NULL, or the path of an ONNX model whose external data
+ * it is, and `onnx_location` what that calls it. *original belongs to the caller, who ends it by
+ * wcodec_original_close() before the context.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO,
+ * WCODEC_ERROR_CORRUPT (no tensors are found in it: the text says why, to be read after its
+ * name). */
+WCODEC_API wcodec_status wcodec_original_open_fd(wcodec_context *context, int fd,
+                                                 const char *onnx_model, const char *onnx_location,
+                                                 wcodec_original **original, wcodec_error *err);
+
+/** Describe it. Never fails. */
+WCODEC_API void wcodec_original_describe(const wcodec_original *original,
+                                         wcodec_original_info *info);
+
+/** Describe tensor number i, in the order of the file: name, dtype, dtype_name, rank, shape, size
+ * and file_offset are set as wcodec_reader_tensor() sets them, and live as long as the original.
+ * Returns WCODEC_OK, or WCODEC_ERROR_USAGE if i is not below the count. */
+WCODEC_API wcodec_status wcodec_original_tensor(const wcodec_original *original, uint64_t i,
+                                                wcodec_tensor_info *info, wcodec_error *err);
+
+/** Pair number i of the metadata; *key and *value live as long as the original. Returns WCODEC_OK,
+ * or WCODEC_ERROR_USAGE if i is not below the count. */
+WCODEC_API wcodec_status wcodec_original_metadata(const wcodec_original *original, uint64_t i,
+                                                  const char **key, const char **value,
+                                                  wcodec_error *err);
+
+/** Free. NULL is ignored. Never fails. */
+WCODEC_API void wcodec_original_close(wcodec_original *original);
 
 #ifdef __cplusplus
 }

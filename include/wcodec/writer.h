@@ -169,6 +169,12 @@ typedef struct wcodec_encode_options {
     /** Not 0: the index goes in front of all else, for those who read from front to back or over a
      * network. wcodec_copy() only: others write before they know it. */
     int index_first;
+    /** NULL, or the path of an ONNX model whose external data the input is: where no tensors are
+     * found in the input itself, they are found by the model. Not by a writer. */
+    const char *onnx_model;
+    /** By what name the model calls the input, a file beside it. NULL, which is for
+     * wcodec_compress_path() only: by the last part of its path. */
+    const char *onnx_location;
 } wcodec_encode_options;
 
 /** What wcodec_encode_options_init() calls: as wcodec_options_init_size(). */

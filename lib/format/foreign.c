@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "format/foreign.h"
+#include "format/onnx.h"
 #include "format/safetensors.h"
 #include "core/bytes.h"
 
@@ -77,7 +78,7 @@ const char *wcodec_foreign_kind(const struct wcodec_source *source)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (size >= kinds[i].size && memcmp(first, kinds[i].magic, kinds[i].size) == 0)
             return kinds[i].text;
-    return NULL;
+    return wcodec_onnx_begins(source) ? "an ONNX model" : NULL;
 }
 
 bool wcodec_foreign_safetensors(const struct wcodec_source *source)

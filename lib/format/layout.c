@@ -4,13 +4,17 @@
 #include "format/layout.h"
 #include "format/foreign.h"
 #include "format/names.h"
+#include "format/onnx.h"
 #include "format/safetensors.h"
 #include "core/error.h"
 #include "core/memory.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Kinds by their first bytes. None of these can begin a safetensors file: read as a header's length
  * they are too large, or no '{' follows. */
@@ -244,6 +248,8 @@ static wcodec_layout_reader reader_of(const struct wcodec_source *source)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (memcmp(first, kinds[i].magic, kinds[i].size) == 0)
             return kinds[i].read;
+    if (!wcodec_foreign_safetensors(source) && wcodec_onnx_begins(source))
+        return wcodec_onnx_read;
     return NULL;
 }
 
@@ -257,16 +263,25 @@ static void explain(const struct wcodec_source *source, bool has_reader, wcodec_
         wcodec_fail(why, WCODEC_ERROR_CORRUPT, "is %s", kind);
 }
 
+/* A layout of nothing; NULL: no memory. */
+static struct wcodec_file_layout *create(const wcodec_allocator *allocator)
+{
+    struct wcodec_file_layout *l = wcodec_alloc_zeroed(allocator, sizeof *l);
+    if (l == NULL)
+        return NULL;
+    l->allocator = allocator;
+    wcodec_arena_init(&l->arena, allocator);
+    return l;
+}
+
 wcodec_status wcodec_layout_read(const struct wcodec_source *source,
                                  const wcodec_allocator *allocator, struct wcodec_cancel *cancel,
                                  struct wcodec_file_layout **layout, wcodec_error *err)
 {
-    struct wcodec_file_layout *l = wcodec_alloc_zeroed(allocator, sizeof *l);
+    struct wcodec_file_layout *l = create(allocator);
     if (l == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
-    l->allocator = allocator;
     l->cancel = cancel;
-    wcodec_arena_init(&l->arena, allocator);
     const wcodec_layout_reader read = reader_of(source);
     wcodec_status status = read != NULL ? read(source, l, err) : read_safetensors(source, l, err);
     if (status == WCODEC_OK && read != NULL)
@@ -279,6 +294,101 @@ wcodec_status wcodec_layout_read(const struct wcodec_source *source,
     else
         wcodec_layout_free(l);
     return status;
+}
+
+/* Take it over where it is whole. */
+static wcodec_status settle(struct wcodec_file_layout *l, wcodec_status status, uint64_t file_size,
+                            struct wcodec_file_layout **layout, wcodec_error *err)
+{
+    if (status == WCODEC_OK)
+        status = finish(l, file_size, err);
+    if (status == WCODEC_OK)
+        *layout = l;
+    else
+        wcodec_layout_free(l);
+    return status;
+}
+
+wcodec_status wcodec_layout_read_external(const struct wcodec_source *source,
+                                          const struct wcodec_source *model, const char *location,
+                                          const wcodec_allocator *allocator,
+                                          struct wcodec_file_layout **layout, wcodec_error *err)
+{
+    struct wcodec_file_layout *l = create(allocator);
+    if (l == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    const wcodec_status status = wcodec_onnx_read_external(model, location, l, err);
+    return settle(l, status, source->size, layout, err);
+}
+
+static wcodec_status read_beside(const struct wcodec_source *source, const char *onnx_model,
+                                 const char *location, const wcodec_allocator *allocator,
+                                 struct wcodec_file_layout **layout, wcodec_error *err)
+{
+    struct wcodec_source model;
+    const int fd = open(onnx_model, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot open: %s", strerror(errno));
+    wcodec_status status = wcodec_source_fd(fd, &model, err);
+    if (status == WCODEC_OK && !wcodec_onnx_begins(&model))
+        status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "is no ONNX model");
+    if (status == WCODEC_OK)
+        status = wcodec_layout_read_external(source, &model, location, allocator, layout, err);
+    close(fd);
+    return status;
+}
+
+wcodec_status wcodec_layout_find(const struct wcodec_source *source, const char *onnx_model,
+                                 const char *location, const wcodec_allocator *allocator,
+                                 struct wcodec_cancel *cancel, struct wcodec_file_layout **layout,
+                                 wcodec_error *err)
+{
+    wcodec_status status = wcodec_layout_read(source, allocator, cancel, layout, err);
+    if (status != WCODEC_ERROR_CORRUPT || onnx_model == NULL)
+        return status;
+    if (location == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "by what name the model calls it is not said");
+    status = read_beside(source, onnx_model, location, allocator, layout, err);
+    if (status != WCODEC_OK)
+        wcodec_error_prefix(err, "by %s", onnx_model);
+    return status;
+}
+
+static wcodec_status copy_index(const struct wcodec_index *index, struct wcodec_file_layout *l,
+                                wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t i = 0; i < index->tensor_count && status == WCODEC_OK; i++) {
+        const struct wcodec_entry *e = &index->entries[index->tensors[i]];
+        const struct wcodec_layout_tensor t = {.name = e->name,
+                                               .dtype_name = e->dtype_name,
+                                               .shape = e->shape,
+                                               .offset = e->file_offset,
+                                               .size = e->size,
+                                               .dtype = e->dtype,
+                                               .rank = (uint8_t)e->rank};
+        status = wcodec_layout_add(l, &t, err);
+    }
+    for (uint64_t i = 0; i < index->metadata_count && status == WCODEC_OK; i++)
+        if (strcmp(index->metadata[2 * i], WCODEC_LAYOUT_KIND) != 0)
+            status = wcodec_layout_note(l, index->metadata[2 * i], index->metadata[2 * i + 1], err);
+    return status;
+}
+
+wcodec_status wcodec_layout_of_index(const struct wcodec_index *index,
+                                     const wcodec_allocator *allocator,
+                                     struct wcodec_file_layout **layout, wcodec_error *err)
+{
+    char kind[16];
+    struct wcodec_file_layout *l = create(allocator);
+    if (l == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    wcodec_layout_kind(index, kind);
+    l->kind = wcodec_arena_text(&l->arena, kind, strlen(kind));
+    const wcodec_status status = l->kind != NULL
+                                     ? copy_index(index, l, err)
+                                     : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    return settle(l, status, index->size, layout, err);
 }
 
 void wcodec_layout_kind(const struct wcodec_index *index, char kind[16])

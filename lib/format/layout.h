@@ -40,7 +40,7 @@ struct wcodec_file_layout {
     const wcodec_allocator *allocator;
     struct wcodec_cancel *cancel;           /* while it is read; may be NULL */
     struct wcodec_safetensors *safetensors; /* NULL: another kind */
-    const char *kind;                       /* "safetensors", "npy", ..., a constant */
+    const char *kind;                       /* "safetensors", "npy", ...; lives as long */
     uint64_t count, capacity;
     struct wcodec_layout_tensor *tensors; /* when it is read: in the order of the file */
     uint64_t metadata_count, metadata_capacity;
@@ -56,6 +56,27 @@ struct wcodec_file_layout {
 wcodec_status wcodec_layout_read(const struct wcodec_source *source,
                                  const wcodec_allocator *allocator, struct wcodec_cancel *cancel,
                                  struct wcodec_file_layout **layout, wcodec_error *err);
+
+/* The same of a file that holds external data of an ONNX model, which calls it `location`: only the
+ * model says where its tensors lie. */
+wcodec_status wcodec_layout_read_external(const struct wcodec_source *source,
+                                          const struct wcodec_source *model, const char *location,
+                                          const wcodec_allocator *allocator,
+                                          struct wcodec_file_layout **layout, wcodec_error *err);
+
+/* As wcodec_layout_read(), and where that finds none and onnx_model is not NULL, by the model of
+ * that path. The text of an error then names it. */
+wcodec_status wcodec_layout_find(const struct wcodec_source *source, const char *onnx_model,
+                                 const char *location, const wcodec_allocator *allocator,
+                                 struct wcodec_cancel *cancel, struct wcodec_file_layout **layout,
+                                 wcodec_error *err);
+
+/* The layout of the original of an index, in which every tensor is of a known coding. Names are
+ * copied, names of dtypes are the index's. */
+wcodec_status wcodec_layout_of_index(const struct wcodec_index *index,
+                                     const wcodec_allocator *allocator,
+                                     struct wcodec_file_layout **layout, wcodec_error *err);
+
 void wcodec_layout_free(struct wcodec_file_layout *layout);
 
 /* The kind of an original whose index has this metadata, as wcodec_file_info has it. */
@@ -83,5 +104,7 @@ wcodec_status wcodec_gguf_read(const struct wcodec_source *source,
 /* Zip archives: of NumPy (npz), and of PyTorch. */
 wcodec_status wcodec_archive_read(const struct wcodec_source *source,
                                   struct wcodec_file_layout *layout, wcodec_error *err);
+wcodec_status wcodec_onnx_read(const struct wcodec_source *source,
+                               struct wcodec_file_layout *layout, wcodec_error *err);
 
 #endif

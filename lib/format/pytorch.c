@@ -329,7 +329,8 @@ static wcodec_status drop_shared(struct walk *w)
         const struct wcodec_layout_tensor t = l->tensors[i];
         const struct wcodec_layout_tensor *last = kept != 0 ? &l->tensors[kept - 1] : NULL;
         if (t.size != 0 && t.offset < end) {
-            if (last->offset == t.offset && last->size == t.size) {
+            if (last->offset == t.offset && last->dtype == t.dtype && last->rank == t.rank &&
+                (t.rank == 0 || memcmp(last->shape, t.shape, t.rank * sizeof *t.shape) == 0)) {
                 snprintf(key, sizeof key, "pytorch.shared.%s", t.name);
                 status = wcodec_layout_note(l, key, last->name, w->err);
             } else {

@@ -171,7 +171,7 @@ static wcodec_status compress_original(struct original *o, const struct wcodec_e
     const struct wcodec_index *index = o->shard->index;
     struct wcodec_source source;
     const struct wcodec_compress_input input = {
-        .source = &source, .fd = -1, .lossy = lossy, .lossy_count = lossy_count};
+        .source = &source, .fd = -1, .lossy = lossy, .lossy_count = lossy_count, .index = index};
     wcodec_status status = wcodec_shard_acquire(o->shard, &o->source, err);
     if (status != WCODEC_OK)
         return status;

@@ -51,14 +51,28 @@ static void set_note(struct compressor *c, const char *text)
     memcpy(c->note, text, size);
 }
 
+/* Where its tensors lie, a file of external data does not say itself, but a container of it. */
+static wcodec_status find_tensors(struct compressor *c, wcodec_error *why)
+{
+    const wcodec_status status =
+        wcodec_layout_find(&c->source, c->options.onnx_model, c->options.onnx_location,
+                           &c->context->allocator, c->batch.settings.cancel, &c->layout, why);
+    char kind[16];
+    if (status != WCODEC_ERROR_CORRUPT || c->input->index == NULL)
+        return status;
+    wcodec_layout_kind(c->input->index, kind);
+    return strcmp(kind, "onnxdata") == 0
+               ? wcodec_layout_of_index(c->input->index, &c->context->allocator, &c->layout, why)
+               : status;
+}
+
 /* Look at the file: tensors, or a note why not. */
 static wcodec_status examine(struct compressor *c, wcodec_error *err)
 {
     if (c->options.raw)
         return WCODEC_OK;
     wcodec_error why = {0};
-    const wcodec_status status = wcodec_layout_read(&c->source, &c->context->allocator,
-                                                    c->batch.settings.cancel, &c->layout, &why);
+    const wcodec_status status = find_tensors(c, &why);
     if (status == WCODEC_OK && c->layout->remark.text[0] != 0) {
         set_note(c, c->layout->remark.text);
         wcodec_log(c->context, WCODEC_LOG_DEBUG, "%s", c->layout->remark.text);

@@ -15,6 +15,7 @@ struct wcodec_compress_input {
     /* What is known of tensors in it that are approximations: their member `loss` is set. */
     const struct wcodec_entry *lossy;
     uint64_t lossy_count;
+    const struct wcodec_index *index; /* NULL, or of a container that restores to the source */
 };
 
 /* As wcodec_compress_fd(). */

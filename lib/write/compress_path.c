@@ -52,6 +52,9 @@ wcodec_status wcodec_compress_path(wcodec_context *context, const char *path, co
         status = open_input(path, out_path, &fd, &st, err);
     if (status != WCODEC_OK)
         return status;
+    const char *slash = strrchr(path, '/');
+    if (own.onnx_location == NULL)
+        own.onnx_location = slash != NULL ? slash + 1 : path;
     own.write_at = wcodec_safefile_write_at;
     status = wcodec_safefile_open(&context->allocator, out_path, &file, err);
     if (status != WCODEC_OK)

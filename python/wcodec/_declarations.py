@@ -376,6 +376,21 @@ class wcodec_decode_options(Structure):
     )
 
 
+class wcodec_original_info(Structure):
+    kind: bytes
+    tensors: int
+    metadata: int
+    note: bytes
+    reserved: Any
+    _fields_ = (
+        ("kind", c_char * 16),
+        ("tensors", c_uint64),
+        ("metadata", c_uint64),
+        ("note", c_char * 256),
+        ("reserved", c_uint64 * 6),
+    )
+
+
 # wcodec_tune
 WCODEC_TUNE_SIZE = 0
 WCODEC_TUNE_LATENCY = 1
@@ -431,6 +446,8 @@ class wcodec_encode_options(Structure):
     times: Any
     write_at: Any
     index_first: int
+    onnx_model: bytes | None
+    onnx_location: bytes | None
     _fields_ = (
         ("struct_size", c_size_t),
         ("level", c_int),
@@ -453,6 +470,8 @@ class wcodec_encode_options(Structure):
         ("times", POINTER(wcodec_times)),
         ("write_at", wcodec_write_at_fn),
         ("index_first", c_int),
+        ("onnx_model", c_char_p),
+        ("onnx_location", c_char_p),
     )
 
 
@@ -766,6 +785,7 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_mode_info": wcodec_mode_info,
     "wcodec_tensor_info": wcodec_tensor_info,
     "wcodec_decode_options": wcodec_decode_options,
+    "wcodec_original_info": wcodec_original_info,
     "wcodec_encode_options": wcodec_encode_options,
     "wcodec_encode_report": wcodec_encode_report,
     "wcodec_device_handles": wcodec_device_handles,
@@ -814,6 +834,11 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_reader_test": (c_int, (c_void_p, c_uint64, c_int, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
     "wcodec_hash_fd": (c_int, (c_void_p, c_int, POINTER(wcodec_progress), c_uint8 * 16, POINTER(wcodec_error))),
     "wcodec_hash_memory": (c_int, (c_void_p, c_void_p, c_size_t, c_uint8 * 16, POINTER(wcodec_error))),
+    "wcodec_original_open_fd": (c_int, (c_void_p, c_int, c_char_p, c_char_p, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_original_describe": (None, (c_void_p, POINTER(wcodec_original_info))),
+    "wcodec_original_tensor": (c_int, (c_void_p, c_uint64, POINTER(wcodec_tensor_info), POINTER(wcodec_error))),
+    "wcodec_original_metadata": (c_int, (c_void_p, c_uint64, POINTER(c_char_p), POINTER(c_char_p), POINTER(wcodec_error))),
+    "wcodec_original_close": (None, (c_void_p,)),
     "wcodec_encode_options_init_size": (None, (POINTER(wcodec_encode_options), c_size_t)),
     "wcodec_compress_fd": (c_int, (c_void_p, c_int, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_compress_memory": (c_int, (c_void_p, c_void_p, c_size_t, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),

@@ -52,7 +52,7 @@ def compress(
 
     Args:
         source: a .safetensors file, or another that holds tensors (NumPy's .npy and .npz, PyTorch's
-            zip files, GGUF; anything else is stored as opaque bytes), or a folder.
+            zip files, GGUF, ONNX; anything else is stored as opaque bytes), or a folder.
         target: the output; None: `source` with ".wcodec" appended.
         force: replace outputs that are there.
         recursive: go into folders in the folder too, but not by symbolic links.
@@ -61,7 +61,8 @@ def compress(
         **options: level=3 (1 to 9), tune="size", tile=None, profile="auto", predict="auto",
             lossy=None ("snr:DB", "error:E", "bits:N"), lossy_scale="tensor", raw=False,
             strict=False, verify=True, include=[], exclude=[], name=None: those of the command;
-            name=True notes name, mode and time of the original, as its --name.
+            name=True notes name, mode and time of the original, as its --name. onnx_model=None: of
+            a file of external data, the path of the ONNX model beside it.
 
     Returns:
         For a file: "path", "output", "kind", "note" (why it is opaque, or ""), "bytes",

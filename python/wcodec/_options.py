@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,6 +58,7 @@ def encode_options(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     name: str | bool | None = None,
+    onnx_model: str | os.PathLike[str] | None = None,
 ) -> c.wcodec_encode_options:
     """The library's structure.
 
@@ -76,6 +78,7 @@ def encode_options(
         include, exclude: patterns of tensor names, as the command's.
         name: name of the original to note in the file. True, for compress(): that of the path,
             with its mode and time. Without, the same tensors and options make the same bytes.
+        onnx_model: for compress() of a file: the path of the ONNX model whose external data it is.
     """
     options = c.wcodec_encode_options()
     lib.wcodec_encode_options_init_size(options, ctypes.sizeof(options))
@@ -103,4 +106,6 @@ def encode_options(
         if not isinstance(name, str) or "\0" in name:
             raise UsageError(f"name is {name!r}: expected text")
         options.name = name.encode("utf-8", "replace")
+    if onnx_model is not None:
+        options.onnx_model = os.fsencode(onnx_model)
     return options

@@ -101,8 +101,61 @@ opaque cut.gguf 'is a GGUF file, but: tensor "blk.0.ffn.weight" has 68000 bytes 
 opaque big.gguf 'is a GGUF file, but: it is big-endian'
 opaque same.gguf 'is a GGUF file, but: the name "token_embd.weight" is there twice'
 
+# ONNX.
+for options in '' -1 -9 '--exclude=w*'; do
+    there_and_back plain.onnx onnx 5 $options
+done
+run 0 "$WCODEC" compress -fv plain.onnx; says '1 of 6 tensors are not listed: "steps" is stored as numbers of varying size'
+smaller plain.onnx 92
+run 0 "$WCODEC" list plain.onnx.wcodec
+prints '^half.value  *F16  *\[100, 300\] '; prints '^w  *BOOL  *\[3\] '; prints '^w.2  *F32  *\[100, 300\] '; prints '^numbers  *F32 .* alias '; prints '^packed  *U8  *\[3, 2\] '
+run 0 "$WCODEC" info plain.onnx.wcodec
+prints 'onnx.type.packed = INT4 3,4'; prints 'onnx.producer_name = test'
+run 0 "$WCODEC" cat --tensor=w.2 plain.onnx.wcodec
+tail -c 120000 plain.npy >rows
+same rows out
+opaque cut.onnx 'is an ONNX model, but: field 7 at byte [0-9]* has [0-9]* bytes, of which [0-9]* are there'
+opaque short.onnx 'is an ONNX model, but: tensor "w" has 120000 bytes, but its type and shape make 120400'
+opaque steps.onnx 'is an ONNX model, but: no tensors are found in it: "steps" is stored as numbers'
+opaque deep.onnx 'is an ONNX model, but: messages are nested more than 100 deep'
+
+# Its external data: by the model beside it.
+for options in '' -1 -9; do
+    there_and_back onnx/model.onnx_data onnxdata 2 $options
+    there_and_back onnx/model.onnx onnx 1 $options
+done
+run 0 "$WCODEC" compress -f onnx/model.onnx_data
+smaller onnx/model.onnx_data 86
+run 0 "$WCODEC" list onnx/model.onnx_data.wcodec
+prints '^w  *F32  *\[100, 300\] '; prints '^h  *F16  *\[100, 300\] '
+run 0 "$WCODEC" info onnx/model.onnx_data.wcodec; prints 'onnx.shared.tied = w'
+run 0 "$WCODEC" info onnx/model.onnx.wcodec; prints 'onnx.external.model.onnx_data = 3'
+run 0 "$WCODEC" cat --tensor=w --slice=1:3 onnx/model.onnx_data.wcodec
+head -c 3600 onnx/model.onnx_data | tail -c 2400 >rows
+same rows out
+# Without the model, from the container alone.
+run 0 "$WCODEC" compress -9 -o onnx/again.wcodec onnx/model.onnx_data.wcodec; says '2 tensors'
+run 0 "$WCODEC" info onnx/again.wcodec; prints '^kind:       onnxdata$'; prints 'onnx.shared.tied = w'
+run 0 "$WCODEC" verify onnx/again.wcodec onnx/model.onnx_data
+run 0 "$WCODEC" compress -f --raw onnx/model.onnx_data; says 'stored as opaque bytes'
+run 0 sh -c '"$1" compress -q <onnx/model.onnx_data >piped.wcodec' sh "$WCODEC"
+run 0 "$WCODEC" info piped.wcodec; prints '^kind:       opaque$'
+rm onnx/*.wcodec
+run 0 "$WCODEC" compress onnx; says 'onnx/model.onnx_data: 2 tensors'; says 'onnx/alone: 1 tensor,'; says 'onnx/config.json: copied'
+run 0 "$WCODEC" list onnx.wcodec; prints '^w  *F32 '; prints '^alone  *F16 '; prints '^packed  *U8 '
+if grep -q '^up ' out; then fail 'a tensor in another folder is listed'; else pass; fi
+run 0 "$WCODEC" decompress -o onnx.back onnx.wcodec
+run 0 diff -r onnx onnx.back
+run 0 "$WCODEC" test -r onnx.wcodec
+run 0 "$WCODEC" verify -r onnx.wcodec onnx
+mkdir lost
+head -c 150000 onnx/model.onnx_data >lost/model.onnx_data
+cp onnx/model.onnx lost
+run 0 "$WCODEC" compress -v lost/model.onnx_data; says 'by lost/model.onnx: tensor "h" has 60000 bytes at byte 131072, which is past the end'
+run 3 "$WCODEC" compress -f --strict lost/model.onnx_data; says 'past the end'
+
 # All of one to a safetensors file, as the man page has it.
-for f in plain.npz plain.pt plain.gguf; do
+for f in plain.npz plain.pt plain.gguf plain.onnx; do
     run 0 "$WCODEC" compress -1fq $f
     run 0 "$WCODEC" decompress -f --only='*' -o all.safetensors $f.wcodec
     run 0 "$WCODEC" compress --strict -fq all.safetensors

@@ -81,6 +81,39 @@ def gguf(values, tensors, alignment=32, version=3):
     return head + bytes(-len(head) % alignment) + data
 
 
+def varint(value):
+    made = b""
+    while value > 127:
+        made, value = made + bytes([value & 127 | 128]), value >> 7
+    return made + bytes([value])
+
+
+def field(number, value):
+    """A field of a protobuf message: a number, a text, or the bytes of a message."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def onnx_tensor(name, kind, shape, data, number=9):
+    """A TensorProto; data: the bytes of that field, or for an external one its file, offset and length."""
+    made = b"".join(field(1, n) for n in shape) + field(2, kind) + field(8, name)
+    if isinstance(data, bytes):
+        return made + field(number, data)
+    pairs = zip(("location", "offset", "length"), map(str, data))
+    return made + b"".join(field(13, field(1, key) + field(2, value)) for key, value in pairs) + field(14, 1)
+
+
+def onnx(tensors, nodes=()):
+    graph = b"".join(field(1, n) for n in nodes) + field(2, "graph") + b"".join(field(5, t) for t in tensors)
+    return field(1, 8) + field(2, "test") + field(7, graph) + field(8, field(1, "") + field(2, 17))
+
+
+def onnx_node(output, attribute, number, value):
+    return field(2, output) + field(4, "If") + field(5, field(1, attribute) + field(number, value))
+
+
 def write(name, data):
     with open(name, "wb") as f:
         f.write(data)
@@ -149,6 +182,26 @@ def main():
     write("many.npz", archive([("block.%d.bias.npy" % i, array("<f4", "(64,)", data)) for i, data in enumerate(small)]))
     write("many.pt", checkpoint(dictionary([("block.%d.bias" % i, tensor("FloatStorage", str(i), (64,), 64)) for i in range(2000)]), {str(i): data for i, data in enumerate(small)}))
     write("opcode.pt", checkpoint(b"I5\n", storages))
+
+    body = field(1, onnx_node("half", "value", 5, onnx_tensor("", 10, (100, 300), f16))) + field(5, onnx_tensor("w", 9, (3,), b"\1\0\1"))
+    inline = [onnx_tensor("w", 1, (100, 300), f32), onnx_tensor("numbers", 1, (300, 100), f32, 4), onnx_tensor("packed", 22, (3, 4), b"abcdef"), onnx_tensor("steps", 7, (2,), b"\1\2", 7)]
+    made = onnx(inline, [onnx_node("branch", "then_branch", 6, body)])
+    write("plain.onnx", made)
+    write("cut.onnx", made[:-100])
+    write("short.onnx", onnx([onnx_tensor("w", 1, (100, 301), f32)]))
+    write("steps.onnx", onnx(inline[3:]))
+    nested = field(5, inline[0])
+    for _ in range(40):
+        nested = field(1, onnx_node("o", "a", 6, nested))
+    os.makedirs("onnx", exist_ok=True)
+    split = [onnx_tensor("w", 1, (100, 300), ("model.onnx_data", 0, 120000)), onnx_tensor("h", 10, (100, 300), ("model.onnx_data", 131072)), onnx_tensor("tied", 1, (100, 300), ("./model.onnx_data", 0))]
+    apart = [onnx_tensor("alone", 10, (100, 300), ("alone",)), onnx_tensor("up", 10, (100, 300), ("../plain.npy", 0))]
+    write("onnx/model.onnx", onnx(split + inline[2:3]))
+    write("onnx/model.onnx_data", f32 + bytes(131072 - 120000) + f16)
+    write("onnx/other.onnx", onnx(apart))
+    write("onnx/alone", f16)
+    write("onnx/config.json", b"{}")
+    write("deep.onnx", onnx([], [onnx_node("o", "a", 6, nested)]))
 
 
 if __name__ == "__main__":

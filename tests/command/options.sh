@@ -6,7 +6,7 @@
 . "$top_srcdir/tests/command/lib.sh"
 source=$top_srcdir
 case $source in /*) ;; *) source=$here/$source ;; esac
-commands='compress decompress list info test verify cat bench devices report help version'
+commands='compress decompress list info test verify cat convert bench devices report help version'
 
 # The names of all options, except those that are commands.
 sed -n '/^const struct option_row option_table/,/^};/s/^ *{"\([a-z0-9-]*\)".*/\1/p' "$source/utils/option_table.c" >names
@@ -24,7 +24,7 @@ value_of () {
     level) echo '=3' ;;
     tile) echo '=4096' ;;
     profile) echo '=p12' ;;
-    predict|lossy) echo '=none' ;;
+    predict|lossy|dequantize) echo '=none' ;;
     lossy-scale) echo '=tensor' ;;
     slice) echo '=0:1' ;;
     xxh128) echo '=0' ;;

@@ -149,11 +149,12 @@ def test_torch_views(tmp_path):
     saved = {
         "a": weights, "tied": weights, "rows": weights[3:7], "turned": torch.randn(5, 6).t(),
         "kernel": kernel, "repeated": torch.randn(1, 4).expand(3, 4),
+        "flat": weights.view(-1),
     }  # fmt: skip
     torch.save(saved, tmp_path / "a.pt")
     made = wcodec.compress(tmp_path / "a.pt")
     assert (made["kind"], made["tensors"]) == ("pytorch", 4)
-    assert made["note"].startswith("2 tensors are not listed")
+    assert made["note"].startswith("3 tensors are not listed")
     wcodec.decompress(made["output"], tmp_path / "back")
     assert (tmp_path / "back").read_bytes() == (tmp_path / "a.pt").read_bytes()
     with wcodec.safe_open(made["output"], framework="pt") as f:
@@ -278,3 +279,61 @@ def test_gguf_types(tmp_path):
         path.write_bytes(head + bytes(-len(head) % 32) + bytes(range(6)) * size)
         with there_and_back(path, "gguf") as f:
             assert len(f.get_tensor("t").tobytes()) == 6 * size, kind.name
+
+
+def onnx_model(onnx, arrays):
+    """A model with these initialisers, a constant, and a graph with one of its own in a node."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    tensors = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    for kind, size in (("BFLOAT16", 2), ("FLOAT8E4M3FN", 1), ("FLOAT8E8M0", 1)):
+        data = np.random.default_rng(2).integers(0, 256, 600 * size, np.uint8).tobytes()
+        tensors.append(
+            helper.make_tensor(kind, getattr(TensorProto, kind), [20, 30], data, raw=True)
+        )
+    tensors.append(helper.make_tensor("INT4", TensorProto.INT4, [3, 5], range(-8, 7), raw=False))
+    tensors.append(helper.make_tensor("odd", TensorProto.UINT4, [3, 5], b"12345678", raw=True))
+    tensors.append(helper.make_tensor("floats", TensorProto.FLOAT, [4], [1.0, 2.0, 3.0, 4.0]))
+    tensors.append(helper.make_tensor("longs", TensorProto.INT64, [2], [1, -1]))
+    tensors.append(helper.make_tensor("texts", TensorProto.STRING, [1], [b"text"]))
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    inner = numpy_helper.from_array(np.arange(10, dtype=np.float32), "layer.weight")
+    identity = helper.make_node("Identity", ["layer.weight"], ["y"])
+    branch = helper.make_graph([identity], "branch", [], [output], [inner])
+    unnamed = numpy_helper.from_array(np.arange(7, dtype=np.float64))
+    constant = helper.make_node("Constant", [], ["constant"], value=unnamed)
+    choice = helper.make_node("If", ["mask"], ["z"], then_branch=branch, else_branch=branch)
+    graph = helper.make_graph([constant, choice], "graph", [], [output], tensors)
+    return helper.make_model(graph, producer_name="test")
+
+
+def test_onnx(arrays, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    model = onnx_model(onnx, arrays)
+    onnx.save(model, tmp_path / "a.onnx")
+    made = wcodec.compress(tmp_path / "a.onnx")
+    assert made["kind"] == "onnx"
+    assert made["note"].startswith('3 of 19 tensors are not listed: "INT4" is stored as numbers')
+    wcodec.decompress(made["output"], tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == (tmp_path / "a.onnx").read_bytes()
+    with wcodec.safe_open(made["output"], framework="np") as f:
+        others = {"constant.value", "layer.weight.2", "layer.weight.3", "floats", "odd"}
+        others |= {"BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E8M0"}
+        assert set(f.keys()) == {*arrays, *others}
+        stored = {t.name: t for t in model.graph.initializer}
+        # The branches come before the initialisers of the graph around them.
+        names = {"layer.weight": "layer.weight.3"}
+        for name, array in arrays.items():
+            found = f.get_tensor(names.get(name, name))
+            assert found.tobytes() == array.tobytes(), name
+            assert f.get_slice(names.get(name, name)).get_shape() == list(array.shape)
+        for name in ("BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E8M0", "odd"):
+            assert f.get_tensor(name).tobytes() == stored[name].raw_data
+        np.testing.assert_array_equal(f.get_tensor("layer.weight"), np.arange(10, dtype="f4"))
+        np.testing.assert_array_equal(f.get_tensor("constant.value"), np.arange(7, dtype="f8"))
+        np.testing.assert_array_equal(f.get_tensor("floats"), np.array([1, 2, 3, 4], "f4"))
+        np.testing.assert_array_equal(
+            f.get_slice("layer.weight.3")[3:9], arrays["layer.weight"][3:9]
+        )
+        assert f.metadata()["onnx.type.odd"] == "UINT4 3,5"
+        assert f.metadata()["onnx.producer_name"] == "test"
