@@ -78,6 +78,8 @@ static void put_parameters(struct buffer *b, const struct wcodec_entry *e)
         put_bytes(b, e->u.constant.element, (size_t)1 << e->u.constant.element_log2);
         break;
     case WCODEC_CODING_TILES:
+        if (wcodec_entry_is_packed(e))
+            put_varint(b, e->unpacked_size);
         if (e->u.tiling != NULL)
             put_bytes(b, tiling, wcodec_tiling_write(e->u.tiling, tiling));
         else
@@ -119,7 +121,7 @@ static void put_record(struct buffer *b, const struct wcodec_entry *e)
 {
     put_description(b, e);
     put_varint(b, e->order0_bits);
-    put_u8(b, e->coding);
+    put_u8(b, wcodec_entry_coding(e));
     put_varint(b, e->payload_size);
     put_u64(b, e->payload_hash);
     put_parameters(b, e);
@@ -224,7 +226,7 @@ static void put_body(struct buffer *b, struct buffer *record, const struct wcode
         record->size = 0;
         put_varint(record, e->payload_size);
         put_description(record, e);
-        put_u8(record, e->coding);
+        put_u8(record, wcodec_entry_coding(e));
         put_parameters(record, e);
         put_varint(b, record->size);
         put_bytes(b, record->data, record->size);

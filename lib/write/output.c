@@ -248,6 +248,7 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
     e->coding = coded->coding;
     e->order0_bits = coded->order0_bits;
     e->payload_size = coded->payload_size;
+    e->unpacked_size = coded->unpacked_size;
     if (coded->tiling || coded->fixed) {
         uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES > WCODEC_LOSSY_MAX_BYTES ? WCODEC_BLOCKS_MAX_BYTES
                                                                        : WCODEC_LOSSY_MAX_BYTES];
@@ -417,15 +418,19 @@ static wcodec_status put_group(struct wcodec_output *output, const struct wcodec
         return WCODEC_OK;
     wcodec_status status = put_header(output, err);
     for (uint64_t i = output->group_first; i < end && status == WCODEC_OK; i++) {
-        const uint64_t size = index->entries[i].payload_size;
+        const struct wcodec_entry *e = &index->entries[i];
+        const uint64_t size = e->payload_size;
         if (size != 0)
-            status = align(output, wcodec_payload_alignment(size), err);
+            status = align(output, wcodec_payload_alignment(size, wcodec_entry_coding(e)), err);
         if (status == WCODEC_OK)
             status = put(output, output->group_bytes + at, size, err);
         at += (size_t)size;
     }
     if (status == WCODEC_OK && coded != NULL)
-        status = align(output, wcodec_payload_alignment(coded->payload_size), err);
+        status = align(output,
+                       wcodec_payload_alignment(coded->payload_size,
+                                                wcodec_entry_coding(&index->entries[end])),
+                       err);
     for (size_t i = 0; coded != NULL && i < coded->part_count && status == WCODEC_OK; i++)
         status = put(output, coded->parts[i].data, coded->parts[i].size, err);
     output->group_first = index->entry_count;
