@@ -374,6 +374,26 @@ static void walk(struct walk *w)
              w->failed ? 0 : w->payload_size - w->area[WCODEC_AREA_POSITIONS]);
 }
 
+uint64_t wcodec_packed_saving(const struct wcodec_tiling *t)
+{
+    enum { PADDING = 12, OF_TABLE = 13, OF_STREAM = 18 + 5 }; /* states and descriptor */
+    uint64_t saved = PADDING + OF_STREAM * t->tiles * t->coded_count;
+    for (unsigned c = 0; c < t->coded_count; c++)
+        saved += t->fields[t->coded[c]].profile == WCODEC_P8 ? OF_TABLE : 0;
+    for (uint64_t tile = 0; tile < t->tiles; tile++) {
+        const bool payload = wcodec_tile_has_payload(t, WCODEC_STREAM_RANS);
+        for (unsigned p = 0; p < t->plane_count; p++) {
+            struct plane_bytes b;
+            unsigned bits = 0;
+            find_plane(t, p, wcodec_tile_elements(t, tile), payload, &b);
+            for (unsigned i = 0; i < b.count; i++)
+                bits += b.width[i];
+            saved += b.partial ? 4 * (32 - bits) : 0;
+        }
+    }
+    return saved;
+}
+
 bool wcodec_packed_applies(const struct wcodec_tiling *t, uint64_t payload_size)
 {
     bool runs = false;

@@ -14,6 +14,9 @@ enum { WCODEC_PACKED_MOST = 65536 };
 /* Can a payload of that size be packed? Not where runs choose tables. */
 bool wcodec_packed_applies(const struct wcodec_tiling *tiling, uint64_t payload_size);
 
+/* About how many bytes packing saves: exact for last rows, the average for all else. */
+uint64_t wcodec_packed_saving(const struct wcodec_tiling *tiling);
+
 /* Pack a valid payload to `packed`, of which there are `capacity` bytes. Returns the size, or 0 if
  * it would not fit, or has tiles that are stored as they are. */
 size_t wcodec_packed_write(const struct wcodec_tiling *tiling, const uint8_t *payload,

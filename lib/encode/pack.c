@@ -19,6 +19,13 @@ static bool pays(int level, uint64_t size, uint64_t packed)
     return saved > (level < LEVEL_SIZE ? size / WORTH : 0);
 }
 
+/* Packing takes a tenth of the time of coding: not where it can hardly pay. */
+static bool is_tried(int level, const struct wcodec_coded *coded)
+{
+    const uint64_t about = wcodec_packed_saving(coded->tiling);
+    return level >= LEVEL_SIZE || about + about / 4 > coded->payload_size / WORTH;
+}
+
 static void join(const struct wcodec_coded *coded, uint8_t *payload)
 {
     for (size_t i = 0; i < coded->part_count; i++) {
@@ -45,7 +52,8 @@ wcodec_status wcodec_coded_pack(const struct wcodec_encode_settings *settings,
 {
     const size_t size = (size_t)coded->payload_size;
     if (coded->coding != WCODEC_CODING_TILES || settings->latency ||
-        !wcodec_packed_applies(coded->tiling, coded->payload_size))
+        !wcodec_packed_applies(coded->tiling, coded->payload_size) ||
+        !is_tried(settings->level, coded))
         return WCODEC_OK;
     uint8_t *payload = wcodec_alloc(coded->allocator, 2 * size), *packed;
     if (payload == NULL || (packed = wcodec_alloc(coded->allocator, size)) == NULL) {

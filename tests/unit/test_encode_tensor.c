@@ -199,6 +199,15 @@ static void test_packed(void **state)
         wcodec_coded_free(&coded);
     }
     free(data);
+    /* One of bf16 has full rows: not worth it. */
+    data = make(WEIGHTS, WCODEC_DTYPE_BF16, 2048, &s->seed);
+    settings.level = 3;
+    assert_int_equal(
+        wcodec_encode_tensor(s->context, &settings, WCODEC_DTYPE_BF16, data, 4096, &coded, NULL),
+        WCODEC_OK);
+    assert_int_equal(coded.unpacked_size, 0);
+    wcodec_coded_free(&coded);
+    free(data);
 }
 
 static void test_empty(void **state)
