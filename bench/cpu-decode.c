@@ -238,7 +238,7 @@ static void run_type(wcodec_context *context, const char *name, wcodec_dtype dty
         wcodec_error err;
         if (wcodec_encode_tensor(context, &settings, dtype, data, size, &coded, &err))
             fail(err.text);
-        if (coded.coding == WCODEC_CODING_TILES) {
+        if (coded.coding == WCODEC_CODING_TILES && coded.unpacked_size == 0) {
             printf(" %s, %.3f bits an element", profiles[profile],
                    8 * (double)coded.payload_size / (double)count);
             run_levels(&coded, level, data, &m, out);

@@ -20,20 +20,35 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { PART = 1 << 19, THREADS = 256, ROUNDS = 3, ENOUGH_SECONDS = 2 };
+enum { PART = 1 << 19, STEP = 8 << 20, THREADS = 256, ROUNDS = 3, ENOUGH_SECONDS = 2 };
 
-enum way { WRITE, ALLOCATED_WRITE, MAPPED_WRITE, POPULATED_WRITE, READ, MAPPED_READ, WAYS };
+enum way {
+    WRITE,
+    ALLOCATED_WRITE,
+    MAPPED_WRITE,
+    POPULATED_WRITE,
+    AHEAD_WRITE, /* what one more thread allocates at the same time */
+    AHEAD_POPULATED_WRITE,
+    READ,
+    MAPPED_READ,
+    WAYS
+};
 
-static const char *const names[WAYS] = {
-    "pwrite", "fallocate, pwrite", "fallocate, mmap, memcpy", "ftruncate, mmap, populate, memcpy",
-    "pread",  "mmap, memcpy"};
+static const char *const names[WAYS] = {"pwrite",
+                                        "fallocate, pwrite",
+                                        "fallocate, mmap, memcpy",
+                                        "ftruncate, mmap, populate, memcpy",
+                                        "fallocate ahead, mmap, memcpy",
+                                        "fallocate ahead, mmap, populate, memcpy",
+                                        "pread",
+                                        "mmap, memcpy"};
 
 struct job {
     enum way way;
     int fd;
     uint8_t *map;
     uint64_t size;
-    _Atomic uint64_t next;
+    _Atomic uint64_t next, allocated;
 };
 
 static double now(void)
@@ -49,6 +64,35 @@ static _Noreturn void fail(const char *what)
     exit(1);
 }
 
+static void *allocate(void *argument)
+{
+    struct job *j = argument;
+    for (uint64_t at = 0, step; at < j->size; at += step) {
+        step = j->size - at < STEP ? j->size - at : STEP;
+        if (fallocate(j->fd, 0, (off_t)at, (off_t)step) != 0)
+            fail("fallocate");
+        atomic_store(&j->allocated, at + step);
+    }
+    return NULL;
+}
+
+static void wait_for(struct job *j, uint64_t end)
+{
+    const struct timespec pause = {.tv_nsec = 20000};
+    while (atomic_load(&j->allocated) < end)
+        nanosleep(&pause, NULL);
+}
+
+static int is_ahead(enum way way)
+{
+    return way == AHEAD_WRITE || way == AHEAD_POPULATED_WRITE;
+}
+
+static int populates(enum way way)
+{
+    return way == POPULATED_WRITE || way == AHEAD_POPULATED_WRITE;
+}
+
 static void *work(void *argument)
 {
     struct job *j = argument;
@@ -58,11 +102,13 @@ static void *work(void *argument)
     memset(buffer, 1, PART);
     for (uint64_t at; (at = atomic_fetch_add(&j->next, PART)) + PART <= j->size;) {
         ssize_t done = PART;
+        if (is_ahead(j->way))
+            wait_for(j, at + PART);
         if (j->way == WRITE || j->way == ALLOCATED_WRITE)
             done = pwrite(j->fd, buffer, PART, (off_t)at);
         else if (j->way == READ)
             done = pread(j->fd, buffer, PART, (off_t)at);
-        else if (j->way == POPULATED_WRITE && madvise(j->map + at, PART, MADV_POPULATE_WRITE) != 0)
+        else if (populates(j->way) && madvise(j->map + at, PART, MADV_POPULATE_WRITE) != 0)
             fail("madvise");
         else if (j->way < READ)
             memcpy(j->map + at, buffer, PART);
@@ -78,7 +124,7 @@ static void *work(void *argument)
 static double run(const char *path, enum way way, uint64_t size, unsigned threads)
 {
     struct job j = {.way = way, .size = size};
-    pthread_t ids[THREADS];
+    pthread_t ids[THREADS], ahead;
     const int writes = way < READ;
     if (writes)
         unlink(path);
@@ -90,7 +136,9 @@ static double run(const char *path, enum way way, uint64_t size, unsigned thread
         fail("fallocate");
     if (way == POPULATED_WRITE && ftruncate(j.fd, (off_t)size) != 0)
         fail("ftruncate");
-    if (way == MAPPED_WRITE || way == POPULATED_WRITE || way == MAPPED_READ) {
+    if (is_ahead(way) && pthread_create(&ahead, NULL, allocate, &j) != 0)
+        fail("pthread_create");
+    if (way == MAPPED_WRITE || way == POPULATED_WRITE || way == MAPPED_READ || is_ahead(way)) {
         j.map =
             mmap(NULL, (size_t)size, PROT_READ | (writes ? PROT_WRITE : 0), MAP_SHARED, j.fd, 0);
         if (j.map == MAP_FAILED)
@@ -101,6 +149,8 @@ static double run(const char *path, enum way way, uint64_t size, unsigned thread
             fail("pthread_create");
     for (unsigned i = 0; i < threads; i++)
         pthread_join(ids[i], NULL);
+    if (is_ahead(way))
+        pthread_join(ahead, NULL);
     if (j.map != NULL)
         munmap(j.map, (size_t)size);
     close(j.fd);

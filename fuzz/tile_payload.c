@@ -5,6 +5,7 @@
  * All decoders must agree on bytes and faults, and keep to their buffers. */
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/decode.h"
+#include "coding/packed.h"
 #include "coding/tile.h"
 #include "fuzz/fuzz.h"
 
@@ -105,6 +106,26 @@ static void decode_all(const struct wcodec_tiles *tiles, const uint8_t *payload)
     fuzz_guarded_free(b, (size_t)t->size);
 }
 
+/* Its packed form comes back as it was made: what is ignored in the payload is zero then. */
+static void pack(const struct wcodec_tiling *t, const uint8_t *payload, size_t size)
+{
+    uint8_t *packed = malloc(2 * size + 1000), *again = malloc(2 * size + 1000),
+            *unpacked = malloc(size + 1);
+    const size_t made = wcodec_packed_write(t, payload, size, packed, 2 * size + 1000);
+    if (made != 0) {
+        FUZZ_REQUIRE(wcodec_packed_read(t, packed, made, unpacked, size, NULL) == WCODEC_OK);
+        FUZZ_REQUIRE(wcodec_packed_write(t, unpacked, size, again, 2 * size + 1000) == made &&
+                     memcmp(packed, again, made) == 0);
+        packed[made / 2] ^= 1;
+        (void)wcodec_packed_read(t, packed, made, unpacked, size, NULL);
+    }
+    /* Bytes that nobody packed. */
+    (void)wcodec_packed_read(t, payload, size, unpacked, size, NULL);
+    free(packed);
+    free(again);
+    free(unpacked);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 6)
@@ -138,6 +159,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                          tiles->area_end[a] <= payload_size);
         fuzz_deep++;
         decode_all(tiles, payload);
+        if (wcodec_packed_applies(&tiling, payload_size))
+            pack(&tiling, payload, payload_size);
         wcodec_tiles_free(tiles);
     }
     free(payload);

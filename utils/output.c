@@ -11,12 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/statvfs.h>
-#if defined(__linux__)
-#include <sys/vfs.h>
-#endif
 #include <unistd.h>
 
 static bool same_file(const struct stat *a, const struct stat *b)
@@ -238,32 +234,6 @@ int output_write(void *opaque, const void *data, size_t size)
     return 0;
 }
 
-/* Writers of a file in memory wait for each other: it has one lock, which a mapping does without.
- * A page costs more that way, so there must be several of them. The range is allocated before, and
- * its pages are there before they are written to: what fails says so, and is no signal. Returns the
- * error of what could not be allocated; *done: written, else pwrite() has to. */
-static int write_mapped(const struct output *output, uint64_t at, const void *data, size_t size,
-                        bool *done)
-{
-    *done = false;
-#if defined(__linux__) && defined(MADV_POPULATE_WRITE)
-    enum { PWRITERS = 2, MAPPED_MIN = 32 << 10 };
-    if (output->map == NULL || atomic_load(&output->writers) <= PWRITERS || size < MAPPED_MIN ||
-        size > output->map_size || at > output->map_size - size)
-        return 0;
-    if (fallocate(output->fd, 0, (off_t)at, (off_t)size) != 0)
-        return errno == ENOSPC ? ENOSPC : 0;
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = at / page * page;
-    if (madvise(output->map + begin, (size_t)(at - begin) + size, MADV_POPULATE_WRITE) != 0)
-        return 0;
-    memcpy(output->map + at, data, size);
-    *done = true;
-#else
-    (void)output, (void)at, (void)data, (void)size;
-#endif
-    return 0;
-}
-
 static int write_at(struct output *output, const void *data, size_t size, off_t at)
 {
     const char *from = data;
@@ -281,62 +251,40 @@ static int write_at(struct output *output, const void *data, size_t size, off_t 
     return 0;
 }
 
+static void note_end(struct output *output, uint64_t end)
+{
+    uint64_t before = atomic_load(&output->end);
+    while (before < end && !atomic_compare_exchange_weak(&output->end, &before, end))
+        ;
+}
+
+/* A page costs more by the mapping: it begins when more than a few threads wait for each other. */
 int output_write_at(void *opaque, uint64_t offset, const void *data, size_t size)
 {
+    enum { PWRITERS = 4, MAPPED_MIN = 32 << 10 };
     struct output *output = opaque;
-    bool done = false;
-    atomic_fetch_add(&output->writers, 1);
-    int error = signals_pending() ? EINTR : write_mapped(output, offset, data, size, &done);
-    if (!done && error == 0)
+    const bool many = atomic_fetch_add(&output->writers, 1) >= PWRITERS && size >= MAPPED_MIN;
+    int error = signals_pending() ? EINTR : 0;
+    if (error == 0 && !mapped_write(&output->mapped, offset, data, size, many))
         error = write_at(output, data, size, output->begin + (off_t)offset);
     atomic_fetch_sub(&output->writers, 1);
+    note_end(output, offset + size);
     return error == 0 ? 0 : note_error(output, error);
 }
 
-static bool is_in_memory(int fd)
+void output_map(struct output *output, uint64_t most, bool exact)
 {
-#if defined(__linux__)
-    enum { TMPFS = 0x01021994 };
-    struct statfs fs;
-    return fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS;
-#else
-    (void)fd;
-    return false;
-#endif
+    if (output->dir_fd >= 0)
+        mapped_open(&output->mapped, output->fd, most, exact);
 }
 
-/* Older kernels cannot: each write would allocate in vain. */
-static bool can_populate(void *at)
+/* What was allocated and not written goes. */
+static bool unmap(struct output *output)
 {
-#if defined(MADV_POPULATE_WRITE)
-    return madvise(at, 0, MADV_POPULATE_WRITE) == 0;
-#else
-    (void)at;
-    return false;
-#endif
-}
-
-/* Addresses for all of it: pages come when they are written. Without them pwrite() serves. */
-void output_map(struct output *output, uint64_t most)
-{
-    if (most == 0 || most > SIZE_MAX || output->dir_fd < 0 || !is_in_memory(output->fd))
-        return;
-    void *at = mmap(NULL, (size_t)most, PROT_WRITE, MAP_SHARED, output->fd, 0);
-    if (at == MAP_FAILED)
-        return;
-    if (!can_populate(at)) {
-        munmap(at, (size_t)most);
-        return;
-    }
-    output->map = at;
-    output->map_size = (size_t)most;
-}
-
-static void unmap(struct output *output)
-{
-    if (output->map != NULL)
-        munmap(output->map, output->map_size);
-    output->map = NULL;
+    const uint64_t end = atomic_load(&output->end);
+    uint64_t allocated;
+    mapped_close(&output->mapped, &allocated);
+    return allocated <= end || ftruncate(output->fd, (off_t)end) == 0;
 }
 
 /* Where blocks are on a disk: to allocate them together takes milliseconds and makes writing them a
@@ -344,7 +292,7 @@ static void unmap(struct output *output)
 static int allocate(int fd, uint64_t size)
 {
 #if defined(__linux__)
-    if (size == 0 || size > INT64_MAX || is_in_memory(fd))
+    if (size == 0 || size > INT64_MAX || mapped_is_in_memory(fd))
         return 0;
     return fallocate(fd, 0, 0, (off_t)size) == 0 ? 0 : errno;
 #else
@@ -364,7 +312,7 @@ bool output_prepare(struct app *app, struct output *output, uint64_t size)
     if (error == EFBIG || error == EDQUOT || error == EIO)
         return app_fail_errno(app, output->name, "cannot write", error);
     if (error != ENOSPC) { /* others: a file system that does not allocate */
-        output_map(output, size);
+        output_map(output, size, true);
         return true;
     }
     return app_fail(app, EXIT_FAILED,
@@ -454,7 +402,8 @@ bool output_commit(struct app *app, struct output *output,
         output->fd = -1;
         return close(fd) == 0 || app_fail_errno(app, output->name, "cannot write", errno);
     }
-    unmap(output);
+    if (!unmap(output))
+        return app_fail_errno(app, output->name, "cannot be cut to its size", errno);
     if (signals_pending() || !set_attributes(app, output, attributes))
         return app_fail(app, EXIT_FAILED, "%s: not written", output->name);
     if (sync && fsync(output->fd) != 0)
@@ -486,7 +435,7 @@ bool output_fail(struct app *app, const struct output *output, const char *name,
 
 void output_close(struct output *output)
 {
-    unmap(output);
+    (void)unmap(output);
     if (output->fd >= 0)
         close(output->fd);
     if (output->temporary)

@@ -70,6 +70,19 @@ wcodec_status wcodec_code_tiles(wcodec_context *context,
                                 const struct wcodec_statistics *statistics,
                                 struct wcodec_coded *coded, wcodec_error *err);
 
+/* Small payloads in tiles, packed (doc/format.md 2.7). */
+
+/* Pack the payload of a tensor in tiles where that saves enough; any other stays as it is.
+ * WCODEC_ERROR_MEMORY, _DEVICE if it does not unpack to what it was. */
+wcodec_status wcodec_coded_pack(const struct wcodec_encode_settings *settings,
+                                struct wcodec_coded *coded, wcodec_error *err);
+
+/* As wcodec_coded_verify(), of what is packed. */
+wcodec_status wcodec_coded_verify_packed(wcodec_context *context,
+                                         const struct wcodec_encode_settings *settings,
+                                         const struct wcodec_coded *coded, const void *data,
+                                         wcodec_error *err);
+
 /* Tensors and blobs as zstd chunks (doc/format.md 3). */
 
 /* Code `size` bytes (not 0) into chunks. With `limit`, give up as soon as the payload would not be

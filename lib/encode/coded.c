@@ -6,6 +6,7 @@
 #include "backends/cpu/fragments.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "encode/assemble.h"
 #include "encode/fixed.h"
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -207,6 +208,8 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
         return wcodec_fixed_verify(context, settings, coded, data, err);
     if (coded->tiling == NULL)
         return WCODEC_OK;
+    if (coded->unpacked_size != 0)
+        return wcodec_coded_verify_packed(context, settings, coded, data, err);
     const struct wcodec_coded_part *parts = coded->parts + (blocks || lossy);
     const uint64_t payload_size =
         coded->payload_size - (blocks || lossy ? coded->parts[0].size : 0);

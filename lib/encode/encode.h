@@ -69,6 +69,7 @@ struct wcodec_coded {
     const char *lossless; /* NULL, or why a tensor is lossless though the settings are lossy */
     uint64_t chunk;       /* CHUNKS */
     uint64_t payload_size;
+    uint32_t unpacked_size; /* TILES: not 0 if the payload is packed, into one part */
     size_t part_count;
     /* NULL: none. At a fixed rate: shifts and checks, tiles, spilled elements. In blocks: the
      * packed modes, then as tiles; in lossy tensors the modes and scales. In tiles: the prefix,

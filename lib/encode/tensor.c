@@ -141,6 +141,8 @@ static wcodec_status code_weights(struct wcodec_lossless *l, struct wcodec_coded
         if (settings->verify)
             status = wcodec_coded_verify(l->context, settings, &result, l->data, NULL, err);
     }
+    if (status == WCODEC_OK)
+        status = wcodec_coded_pack(settings, &result, err);
     if (status != WCODEC_OK)
         wcodec_coded_free(&result);
     else

@@ -17,6 +17,11 @@
 
 enum { WCODEC_HEAD_SIZE = 64, WCODEC_TAIL_SIZE = 64, WCODEC_FORMAT_VERSION = 1 };
 
+/* The coding as on disk of an entry in tiles whose payload is packed (doc/format.md 2.7). It
+ * differs in how the payload is stored only: an entry that was read has coding WCODEC_CODING_TILES.
+ */
+enum { WCODEC_CODING_PACKED = 8 };
+
 struct wcodec_entry {
     bool is_tensor;
     bool newer;     /* reading: coding, its form or dtype of a newer version; it can be listed, not
@@ -24,7 +29,7 @@ struct wcodec_entry {
     bool unhashed;  /* of a rebuilt index: its payload's hash is not known */
     bool cut;       /* of a rebuilt index: its payload is not all there; `newer` is set too */
     uint8_t coding; /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias, 4 blocks, 5 lossy,
-                       6 fixed, 7 fragments; larger: unknown */
+                       6 fixed, 7 fragments; 8, packed, is 1 with unpacked_size; larger: unknown */
     uint8_t dtype;
     const char *name; /* NULL for blobs; NUL-terminated, in the index's memory */
     const char *dtype_name;
@@ -32,7 +37,9 @@ struct wcodec_entry {
     const uint64_t *shape;
     uint64_t size;
     uint64_t order0_bits;
-    uint64_t payload_size;
+    uint64_t payload_size;  /* as it is stored */
+    uint32_t unpacked_size; /* tiles: bytes of a packed payload when it is unpacked; 0: it is not
+                               packed */
     uint64_t payload_hash;
     uint64_t payload_offset; /* in the file, derived */
     uint64_t gap_offset;     /* derived: up to its payload, bytes are zero from the end of the
@@ -190,6 +197,28 @@ static inline bool wcodec_entry_has_tiles(const struct wcodec_entry *entry)
            entry->coding == WCODEC_CODING_LOSSY || entry->coding == WCODEC_CODING_FRAGMENTS;
 }
 
+static inline bool wcodec_entry_is_packed(const struct wcodec_entry *entry)
+{
+    return entry->unpacked_size != 0;
+}
+
+/* The coding as on disk. */
+static inline uint8_t wcodec_entry_coding(const struct wcodec_entry *entry)
+{
+    return wcodec_entry_is_packed(entry) ? WCODEC_CODING_PACKED : entry->coding;
+}
+
+/* Bytes of the payload as decoders see it. */
+static inline uint64_t wcodec_entry_unpacked_size(const struct wcodec_entry *entry)
+{
+    return wcodec_entry_is_packed(entry) ? entry->unpacked_size : entry->payload_size;
+}
+
+/* Bring a payload that was read, payload_size bytes, into that form: to
+ * wcodec_entry_unpacked_size() bytes at `payload`. WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_entry_unpack(const struct wcodec_entry *entry, const uint8_t *stored,
+                                  uint8_t *payload, wcodec_error *err);
+
 /* The other way: bytes of the coded index (one zstd frame) from an index whose entries are filled
  * in (payload_offset and file_offset are not needed). *bytes is the caller's to free with the
  * allocator. */
@@ -214,9 +243,11 @@ static inline uint64_t wcodec_body_begin(bool index_first, uint64_t coded_size)
 wcodec_status wcodec_head_read(const struct wcodec_source *source, struct wcodec_head *values,
                                uint64_t *body_begin, wcodec_error *err);
 
-/* Alignment of a payload of that size. */
-static inline uint64_t wcodec_payload_alignment(uint64_t payload_size)
+/* Alignment of a payload of that size and coding, as on disk: packed ones have none. */
+static inline uint64_t wcodec_payload_alignment(uint64_t payload_size, uint8_t coding)
 {
+    if (coding == WCODEC_CODING_PACKED)
+        return 1;
     return payload_size >= 65536 ? 256 : 16;
 }
 

@@ -201,8 +201,9 @@ static wcodec_status read_entry(struct wcodec_parser *p, uint64_t number)
     if (status == WCODEC_OK)
         status = wcodec_parser_record(p, &c, e);
     if (status == WCODEC_OK && e->payload_size > 0)
-        status = place(p, "payload", wcodec_payload_alignment(e->payload_size), e->payload_size,
-                       &e->payload_offset);
+        status =
+            place(p, "payload", wcodec_payload_alignment(e->payload_size, wcodec_entry_coding(e)),
+                  e->payload_size, &e->payload_offset);
     if (status != WCODEC_OK)
         return status;
     e->gap_offset = p->header_end;

@@ -31,18 +31,46 @@ struct walk {
     struct found *found;
 };
 
-/* Where a payload of that size begins and ends: false if no file can be that long. */
-static bool place(uint64_t *position, uint64_t size, uint64_t *offset)
+/* Where a payload of that size and coding begins and ends: false if no file can be that long. */
+static bool place(uint64_t *position, uint64_t size, uint8_t coding, uint64_t *offset)
 {
     const uint64_t limit = (uint64_t)1 << 62;
     if (*position > limit || size > limit)
         return false;
-    *offset = wcodec_align_u64(*position, wcodec_payload_alignment(size));
+    *offset = wcodec_align_u64(*position, wcodec_payload_alignment(size, coding));
     *position = *offset + size;
     return true;
 }
 
-/* Payload sizes of a body: all that is needed to find the next header. */
+/* The coding of a description from its type on: where it is none, that is found later. */
+static uint8_t find_coding(struct wcodec_cursor c)
+{
+    struct wcodec_entry e = {.dtype = WCODEC_DTYPE_OTHER};
+    uint64_t length, rank, skipped;
+    const uint8_t *text;
+    uint8_t type;
+    if (!wcodec_take_u8(&c, &type))
+        return 0;
+    e.is_tensor = type == 1;
+    if (e.is_tensor) {
+        if (!wcodec_take_varint(&c, &length) || !wcodec_take_bytes(&c, length, &text) ||
+            !wcodec_take_u8(&c, &e.dtype))
+            return 0;
+        if (e.dtype == WCODEC_DTYPE_OTHER &&
+            (!wcodec_take_varint(&c, &length) || !wcodec_take_bytes(&c, length, &text)))
+            return 0;
+        if (!wcodec_take_varint(&c, &rank))
+            return 0;
+        for (uint64_t i = 0; i < rank; i++)
+            if (!wcodec_take_varint(&c, &skipped))
+                return 0;
+    }
+    if (!wcodec_entry_implies_size(&e) && !wcodec_take_varint(&c, &skipped))
+        return 0;
+    return wcodec_take_u8(&c, &e.coding) ? e.coding : 0;
+}
+
+/* Sizes and codings of payloads of a body: all that is needed to find the next header. */
 static bool measure(struct wcodec_cursor c, uint64_t first, uint64_t position,
                     struct wcodec_group *g, uint64_t *end)
 {
@@ -56,7 +84,7 @@ static bool measure(struct wcodec_cursor c, uint64_t first, uint64_t position,
             return false;
         struct wcodec_cursor description = {bytes, bytes + length};
         if (!wcodec_take_varint(&description, &size) ||
-            (size > 0 && !place(&position, size, &offset)))
+            (size > 0 && !place(&position, size, find_coding(description), &offset)))
             return false;
     }
     *end = position;
@@ -139,7 +167,7 @@ static wcodec_status read_entry(struct walk *w, struct wcodec_cursor *c, uint64_
     if (status != WCODEC_OK)
         return status;
     if (e->payload_size > 0)
-        (void)place(position, e->payload_size, &e->payload_offset);
+        (void)place(position, e->payload_size, wcodec_entry_coding(e), &e->payload_offset);
     e->gap_offset = p->header_end;
     e->unhashed = true;
     const struct wcodec_entry *own =

@@ -5,6 +5,7 @@
  * in, the result is consistent or there is none: the rest of the library trusts it. */
 
 #include "format/index_parser.h"
+#include "coding/packed.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -246,6 +247,28 @@ static wcodec_status read_tiles(struct wcodec_parser *p, struct wcodec_cursor *c
     return status == WCODEC_OK ? keep_parameters(p, c, begin, &tiling, e->payload_size, e) : status;
 }
 
+/* As tiles, but for the payload. */
+static wcodec_status read_packed(struct wcodec_parser *p, struct wcodec_cursor *c,
+                                 struct wcodec_entry *e)
+{
+    struct wcodec_tiling tiling;
+    uint64_t unpacked;
+    if (!wcodec_take_varint(c, &unpacked))
+        return wcodec_parser_cut_short(p, "size of a packed payload when it is unpacked");
+    const uint8_t *begin = c->at;
+    wcodec_status status = wcodec_tiling_read(c, e->size, &tiling, p->err);
+    if (status != WCODEC_OK)
+        return status;
+    if (e->payload_size == 0 || e->payload_size > WCODEC_PACKED_MOST ||
+        !wcodec_packed_applies(&tiling, unpacked))
+        return FAIL(p,
+                    "a payload of %" PRIu64 " bytes for %" PRIu64 " cannot be packed in %" PRIu64,
+                    unpacked, e->size, e->payload_size);
+    e->coding = WCODEC_CODING_TILES;
+    e->unpacked_size = (uint32_t)unpacked;
+    return keep_parameters(p, c, begin, &tiling, unpacked, e);
+}
+
 static wcodec_status read_blocks(struct wcodec_parser *p, struct wcodec_cursor *c,
                                  struct wcodec_entry *e)
 {
@@ -366,7 +389,7 @@ static wcodec_status read_parameters(struct wcodec_parser *p, struct wcodec_curs
     if (e->size == 0 && e->coding != WCODEC_CODING_CONSTANT)
         return FAIL(p, "an empty entry must be a constant, this one has coding %u", e->coding);
     bool has_payload = wcodec_entry_has_tiles(e) || e->coding == WCODEC_CODING_CHUNKS ||
-                       e->coding == WCODEC_CODING_FIXED;
+                       e->coding == WCODEC_CODING_FIXED || e->coding == WCODEC_CODING_PACKED;
     if (!has_payload && e->payload_size != 0)
         return FAIL(p, "a constant or an alias with a payload of %" PRIu64 " bytes",
                     e->payload_size);
@@ -392,6 +415,9 @@ static wcodec_status read_parameters(struct wcodec_parser *p, struct wcodec_curs
         break;
     case WCODEC_CODING_FRAGMENTS:
         status = read_fragments(p, c, e);
+        break;
+    case WCODEC_CODING_PACKED:
+        status = read_packed(p, c, e);
         break;
     default:
         status = read_alias(p, c, e);
@@ -444,7 +470,7 @@ static wcodec_status read_type(struct wcodec_parser *p, struct wcodec_cursor *c,
 static wcodec_status read_coding(struct wcodec_parser *p, struct wcodec_cursor *c,
                                  struct wcodec_entry *e)
 {
-    if (e->coding > WCODEC_CODING_FRAGMENTS)
+    if (e->coding > WCODEC_CODING_PACKED)
         e->newer = true;
     return e->newer ? WCODEC_OK : read_parameters(p, c, e);
 }
@@ -504,6 +530,15 @@ void wcodec_entry_tiling(const struct wcodec_entry *entry, struct wcodec_tiling 
     (void)wcodec_tiling_read(&c, entry->size, tiling, NULL);
 }
 
+wcodec_status wcodec_entry_unpack(const struct wcodec_entry *entry, const uint8_t *stored,
+                                  uint8_t *payload, wcodec_error *err)
+{
+    struct wcodec_tiling tiling;
+    wcodec_entry_tiling(entry, &tiling);
+    return wcodec_packed_read(&tiling, stored, (size_t)entry->payload_size, payload,
+                              entry->unpacked_size, err);
+}
+
 void wcodec_entry_blocks(const struct wcodec_entry *entry, struct wcodec_blocks *blocks,
                          struct wcodec_tiling *tiling)
 {
@@ -541,7 +576,7 @@ wcodec_status wcodec_entry_refuse(const struct wcodec_entry *e, wcodec_error *er
     if (e->cut)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "the file is cut short before the end of its payload");
-    if (e->coding > WCODEC_CODING_FRAGMENTS)
+    if (e->coding > WCODEC_CODING_PACKED)
         return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: coding %u",
                            e->coding);
     if (e->dtype >= WCODEC_DTYPE_COUNT)

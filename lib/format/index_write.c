@@ -9,7 +9,12 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#define ZSTD_LEVEL 3
+enum {
+    ZSTD_LEVEL = 3,
+    ZSTD_LEVEL_SIZE = 19, /* of files at LEVEL_SIZE and above, for up to SIZE_MOST bytes */
+    LEVEL_SIZE = 7,
+    SIZE_MOST = 1 << 17
+};
 
 struct buffer {
     const wcodec_allocator *allocator;
@@ -78,6 +83,8 @@ static void put_parameters(struct buffer *b, const struct wcodec_entry *e)
         put_bytes(b, e->u.constant.element, (size_t)1 << e->u.constant.element_log2);
         break;
     case WCODEC_CODING_TILES:
+        if (wcodec_entry_is_packed(e))
+            put_varint(b, e->unpacked_size);
         if (e->u.tiling != NULL)
             put_bytes(b, tiling, wcodec_tiling_write(e->u.tiling, tiling));
         else
@@ -119,7 +126,7 @@ static void put_record(struct buffer *b, const struct wcodec_entry *e)
 {
     put_description(b, e);
     put_varint(b, e->order0_bits);
-    put_u8(b, e->coding);
+    put_u8(b, wcodec_entry_coding(e));
     put_varint(b, e->payload_size);
     put_u64(b, e->payload_hash);
     put_parameters(b, e);
@@ -169,14 +176,20 @@ static void put_raw_frame(struct buffer *b, const uint8_t *data, size_t size)
     }
 }
 
-static wcodec_status put_frame(struct buffer *b, const uint8_t *data, size_t size,
+static int zstd_level(const struct wcodec_index *index, size_t size)
+{
+    return index->head.settings.level >= LEVEL_SIZE && size <= SIZE_MOST ? ZSTD_LEVEL_SIZE
+                                                                         : ZSTD_LEVEL;
+}
+
+static wcodec_status put_frame(struct buffer *b, const uint8_t *data, size_t size, int level,
                                wcodec_error *err)
 {
     uint8_t *at = buffer_room(b, ZSTD_compressBound(size));
     if (at == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for an index of %zu bytes",
                            size);
-    size_t coded = ZSTD_compress(at, ZSTD_compressBound(size), data, size, ZSTD_LEVEL);
+    size_t coded = ZSTD_compress(at, ZSTD_compressBound(size), data, size, level);
     if (ZSTD_isError(coded))
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "compressing the index: %s",
                            ZSTD_getErrorName(coded));
@@ -200,7 +213,8 @@ wcodec_status wcodec_index_write(const struct wcodec_index *index,
     if (decoded.failed || record.failed)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the index");
     if (status == WCODEC_OK)
-        status = put_frame(&coded, decoded.data, decoded.size, err);
+        status =
+            put_frame(&coded, decoded.data, decoded.size, zstd_level(index, decoded.size), err);
     if (status == WCODEC_OK) {
         *bytes = coded.data;
         *size = coded.size;
@@ -224,7 +238,7 @@ static void put_body(struct buffer *b, struct buffer *record, const struct wcode
         record->size = 0;
         put_varint(record, e->payload_size);
         put_description(record, e);
-        put_u8(record, e->coding);
+        put_u8(record, wcodec_entry_coding(e));
         put_parameters(record, e);
         put_varint(b, record->size);
         put_bytes(b, record->data, record->size);
@@ -232,15 +246,14 @@ static void put_body(struct buffer *b, struct buffer *record, const struct wcode
 }
 
 /* A single entry has nothing that zstd could use. */
-static void put_header(struct buffer *b, const struct buffer *body, uint64_t count)
+static void put_header(struct buffer *b, const struct buffer *body, uint64_t count, int level)
 {
     static const uint8_t front[WCODEC_GROUP_MIN];
     put_bytes(b, front, sizeof(front));
     uint8_t *at = count > 1 ? buffer_room(b, ZSTD_compressBound(body->size)) : NULL;
     size_t coded = body->size;
     if (at != NULL)
-        coded =
-            ZSTD_compress(at, ZSTD_compressBound(body->size), body->data, body->size, ZSTD_LEVEL);
+        coded = ZSTD_compress(at, ZSTD_compressBound(body->size), body->data, body->size, level);
     const bool packed = at != NULL && !ZSTD_isError(coded) && coded < body->size &&
                         body->size <= wcodec_group_decoded_max(coded);
     if (packed)
@@ -261,7 +274,7 @@ wcodec_status wcodec_group_write(const struct wcodec_index *index, uint64_t firs
                   whole = {.allocator = allocator};
     put_body(&body, &record, index, first, count);
     if (!body.failed && !record.failed)
-        put_header(&whole, &body, count);
+        put_header(&whole, &body, count, zstd_level(index, body.size));
     const bool failed = body.failed || record.failed || whole.failed;
     wcodec_free(allocator, record.data);
     wcodec_free(allocator, body.data);

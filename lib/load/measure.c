@@ -114,21 +114,45 @@ static wcodec_status parse_tensor(struct measure *m, struct tensor *t, const uin
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor's modes");
         memcpy(t->side, payload, (size_t)size);
     }
-    return wcodec_layout_parse(l, payload, t->entry->payload_size, &m->context->allocator,
-                               &t->tiles, err);
+    return wcodec_layout_parse(l, payload, wcodec_entry_unpacked_size(t->entry),
+                               &m->context->allocator, &t->tiles, err);
+}
+
+/* The payload as it is decoded from; the caller frees it. */
+static wcodec_status read_payload(struct measure *m, const struct wcodec_entry *e,
+                                  const struct wcodec_source *source, uint8_t **payload,
+                                  wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &m->context->allocator;
+    uint8_t *stored = wcodec_alloc_array(allocator, e->payload_size, 1), *unpacked = NULL;
+    wcodec_status status = WCODEC_OK;
+    if (wcodec_entry_is_packed(e))
+        unpacked = wcodec_alloc(allocator, e->unpacked_size);
+    if (stored == NULL || (wcodec_entry_is_packed(e) && unpacked == NULL))
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes",
+                             e->payload_size);
+    if (status == WCODEC_OK)
+        status =
+            wcodec_source_read(source, e->payload_offset, stored, (size_t)e->payload_size, err);
+    if (status == WCODEC_OK && unpacked != NULL)
+        status = wcodec_entry_unpack(e, stored, unpacked, err);
+    *payload = status == WCODEC_OK && unpacked == NULL ? stored : unpacked;
+    if (*payload != stored)
+        wcodec_free(allocator, stored);
+    if (status != WCODEC_OK)
+        wcodec_free(allocator, unpacked);
+    return status;
 }
 
 static wcodec_status read_tensor(struct measure *m, struct tensor *t,
                                  const struct wcodec_source *source, uint64_t at, uint64_t *staged,
                                  wcodec_error *err)
 {
-    uint8_t *payload = wcodec_alloc_array(&m->context->allocator, t->entry->payload_size, 1);
-    if (payload == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes",
-                           t->entry->payload_size);
-    wcodec_status status = wcodec_source_read(source, t->entry->payload_offset, payload,
-                                              (size_t)t->entry->payload_size, err);
-    if (status == WCODEC_OK && t->tiles == NULL && t->side == NULL)
+    uint8_t *payload;
+    wcodec_status status = read_payload(m, t->entry, source, &payload, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (t->tiles == NULL && t->side == NULL)
         status = parse_tensor(m, t, payload, err);
     if (status == WCODEC_OK) {
         const uint64_t tiles = t->layout.tiling.tiles;

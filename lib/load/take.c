@@ -156,13 +156,15 @@ static void add_parts(struct wcodec_load_piece *piece, struct wcodec_load_tensor
     add_part(piece, t, first, stop);
 }
 
-/* Most bytes of scratch memory that bands [first, stop) of a range need. */
+/* Most bytes of scratch memory that bands [first, stop) of a range need: no more than the tensor
+ * has, whose tiles may be larger. */
 static uint64_t scratch_needed(const struct wcodec_load_range *r, const struct wcodec_layout *s,
                                uint64_t first, uint64_t stop)
 {
     if (goes_to_place(r, s, first, stop))
         return 0;
-    return (r->aligned ? 2 : stop - first) * s->bands.size;
+    const uint64_t needed = (r->aligned ? 2 : stop - first) * s->bands.size;
+    return wcodec_layout_in_units(s) ? needed : at_most(needed, s->tiling.size + 512);
 }
 
 /* Some bands of a large tensor, or those of which few are wanted: as many as a piece may have. */
@@ -216,6 +218,7 @@ static wcodec_status take_tiles(struct wcodec_load_cursor *c, const struct wcode
 {
     const struct wcodec_load_request *q = c->request;
     const struct wcodec_entry *e = r->entry;
+    const uint64_t size = wcodec_entry_unpacked_size(e);
     const bool all = r->begin == 0 && r->end == e->size;
     struct wcodec_load_tensor *t;
     uint64_t first, stop;
@@ -226,7 +229,7 @@ static wcodec_status take_tiles(struct wcodec_load_cursor *c, const struct wcode
         return *full ? WCODEC_OK : take_run(c, r, layout, piece, err);
     }
     *full = piece->count != 0 &&
-            (piece->low + e->payload_size + 512 > q->slot_bytes - piece->high ||
+            (piece->low + size + 512 > q->slot_bytes - piece->high ||
              piece->scratch + scratch > q->scratch_bytes || piece->count + 3 > q->parts);
     if (*full)
         return WCODEC_OK;
@@ -235,7 +238,7 @@ static wcodec_status take_tiles(struct wcodec_load_cursor *c, const struct wcode
     if (status != WCODEC_OK)
         return status;
     t->whole = wcodec_align_u64(piece->low, 256);
-    piece->low = t->whole + e->payload_size;
+    piece->low = t->whole + size;
     add_parts(piece, t, first, stop);
     wcodec_load_tensor_release(t);
     c->range++;

@@ -116,12 +116,27 @@ wcodec_status wcodec_decoder_read(const struct wcodec_decoder *d, uint64_t offse
     return run_read(d, &r, err);
 }
 
+/* A packed payload takes the place of its packed form. */
+static wcodec_status unpack(struct wcodec_decoder *d, wcodec_error *err)
+{
+    const struct wcodec_entry *e = d->input.entry;
+    uint8_t *unpacked;
+    wcodec_status status = wcodec_decoder_take(d, wcodec_entry_unpacked_size(e), &unpacked, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = wcodec_entry_unpack(e, d->payload, unpacked, err);
+    wcodec_free(&d->input.context->allocator, d->loaded);
+    d->payload = d->loaded = unpacked;
+    return status;
+}
+
 /* Bring the whole payload into memory where that is wanted, or see where it is; hash it. */
 static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
 {
     const struct wcodec_entry *e = d->input.entry;
     const bool in_memory = d->input.source->fd < 0;
-    const bool must = d->input.hash != NULL && e->coding != WCODEC_CODING_CHUNKS;
+    const bool must =
+        (d->input.hash != NULL && e->coding != WCODEC_CODING_CHUNKS) || wcodec_entry_is_packed(e);
     if (!in_memory && !must && !wcodec_read_whole(e, d->input.whole, wcodec_decoder_budget(d) / 2))
         return WCODEC_OK;
     wcodec_status status = WCODEC_OK;
@@ -136,7 +151,7 @@ static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
     if (status == WCODEC_OK && (!in_memory || r.hash != NULL))
         status = run_read(d, &r, err);
     d->payload = in_memory ? d->input.source->data + e->payload_offset : d->loaded;
-    return status;
+    return status == WCODEC_OK && wcodec_entry_is_packed(e) ? unpack(d, err) : status;
 }
 
 wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input,

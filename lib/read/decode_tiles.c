@@ -99,7 +99,8 @@ wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *d, wcodec_error *
     wcodec_status status = open_side(d, err);
     if (status != WCODEC_OK)
         return status;
-    const uint64_t payload_size = d->input.entry->payload_size - d->layout.tiles_begin;
+    const uint64_t payload_size =
+        wcodec_entry_unpacked_size(d->input.entry) - d->layout.tiles_begin;
     const uint64_t most = d->input.context->limits.max_memory, memory = wcodec_tiles_memory(t);
     if (memory > most || d->held > most - memory)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,

@@ -109,7 +109,7 @@ static wcodec_status run_small_tiles(const struct wcodec_restore *r, const struc
     struct wcodec_view view;
     wcodec_entry_tiling(e, &tiling);
     wcodec_status status =
-        wcodec_tiles_read(&tiling, payload, e->payload_size, allocator, &tiles, err);
+        wcodec_tiles_read(&tiling, payload, wcodec_entry_unpacked_size(e), allocator, &tiles, err);
     if (status != WCODEC_OK)
         return status;
     if (r->checks)
@@ -122,6 +122,21 @@ static wcodec_status run_small_tiles(const struct wcodec_restore *r, const struc
         wcodec_cpu_decoder_free(decoder);
     }
     wcodec_tiles_free(tiles);
+    return status;
+}
+
+static wcodec_status run_packed(const struct wcodec_restore *r, const struct wcodec_entry *e,
+                                const uint8_t *payload, uint8_t *out, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &r->context->allocator;
+    uint8_t *unpacked = wcodec_alloc(allocator, e->unpacked_size);
+    if (unpacked == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu32 " bytes",
+                           e->unpacked_size);
+    wcodec_status status = wcodec_entry_unpack(e, payload, unpacked, err);
+    if (status == WCODEC_OK)
+        status = run_small_tiles(r, e, unpacked, out, err);
+    wcodec_free(allocator, unpacked);
     return status;
 }
 
@@ -174,7 +189,8 @@ static wcodec_status run_entry(const struct wcodec_restore *r, const struct wcod
     if (status != WCODEC_OK)
         return status;
     if (!e->newer && e->coding == WCODEC_CODING_TILES)
-        return run_small_tiles(r, e, payload, out, err);
+        return wcodec_entry_is_packed(e) ? run_packed(r, e, payload, out, err)
+                                         : run_small_tiles(r, e, payload, out, err);
     struct wcodec_entry here = *e;
     struct wcodec_source memory;
     wcodec_source_memory(payload, e->payload_size, &memory);

@@ -17,13 +17,29 @@ enum {
     GATHERED_BYTES = 1 << 16,
     GATHERED_PART = 1 << 14, /* larger parts are written as they are */
     PIECE_BYTES = 1 << 20,   /* by one thread */
-    /* A group ends with a payload of GROUP_LARGE bytes and more, before its payloads would have
-     * more than GROUP_BYTES, and with so many entries: which depends on nothing else, so that the
-     * same entries make the same bytes. */
-    GROUP_LARGE = 1 << 14,
-    GROUP_BYTES = 1 << 16,
+    /* Levels from this one on are for size. */
+    LEVEL_SIZE = 7,
+    ORDER0_UNIT = 128, /* their order-0 bounds are rounded up to so many bits */
     GROUP_ENTRIES = 256
 };
+
+/* A group ends with a payload of `large` bytes and more, before its payloads would have more than
+ * `bytes`, and with GROUP_ENTRIES: which depends on nothing else, so that the same entries make the
+ * same bytes. */
+struct group_limits {
+    size_t large, bytes;
+};
+
+static bool is_for_size(const struct wcodec_output *output)
+{
+    return output->index.head.settings.level >= LEVEL_SIZE;
+}
+
+static struct group_limits group_limits(const struct wcodec_output *output)
+{
+    return is_for_size(output) ? (struct group_limits){1 << 18, 1 << 22}
+                               : (struct group_limits){1 << 14, 1 << 20};
+}
 
 wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write,
                                  wcodec_write_at_fn write_at, void *opaque,
@@ -39,8 +55,7 @@ wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write,
         .index = {.allocator = allocator, .head = {.size = UINT64_MAX}, .mtime = -1}};
     wcodec_arena_init(&output->arena, allocator);
     output->gathered = wcodec_alloc(allocator, GATHERED_BYTES);
-    output->group_bytes = wcodec_alloc(allocator, GROUP_BYTES);
-    if (output->gathered == NULL || output->group_bytes == NULL)
+    if (output->gathered == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for what is to be written");
     return wcodec_tree_init(&output->original, allocator, leaf, WCODEC_OUTPUT_LEAVES, err);
 }
@@ -176,6 +191,18 @@ static wcodec_status put(struct wcodec_output *output, const void *data, uint64_
     return WCODEC_OK;
 }
 
+/* Bytes that need not live until they are written. */
+static wcodec_status put_gathered(struct wcodec_output *output, const uint8_t *data, uint64_t size,
+                                  wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t at = 0, part; at < size && status == WCODEC_OK; at += part) {
+        part = size - at < GATHERED_PART ? size - at : GATHERED_PART - 1;
+        status = put(output, data + at, part, err);
+    }
+    return status;
+}
+
 /* Write the head before the first byte that follows it; then zeros up to a multiple of `alignment`.
  */
 static wcodec_status align(struct wcodec_output *output, uint64_t alignment, wcodec_error *err)
@@ -246,8 +273,10 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
                                 struct wcodec_entry *e, wcodec_error *err)
 {
     e->coding = coded->coding;
-    e->order0_bits = coded->order0_bits;
+    e->order0_bits = is_for_size(output) ? wcodec_align_u64(coded->order0_bits, ORDER0_UNIT)
+                                         : coded->order0_bits;
     e->payload_size = coded->payload_size;
+    e->unpacked_size = coded->unpacked_size;
     if (coded->tiling || coded->fixed) {
         uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES > WCODEC_LOSSY_MAX_BYTES ? WCODEC_BLOCKS_MAX_BYTES
                                                                        : WCODEC_LOSSY_MAX_BYTES];
@@ -397,10 +426,8 @@ static wcodec_status put_header(struct wcodec_output *output, wcodec_error *err)
     if (status != WCODEC_OK)
         return status;
     status = align(output, 16, err);
-    for (size_t at = 0, part; at < size && status == WCODEC_OK; at += part) {
-        part = size - at < GATHERED_PART ? size - at : GATHERED_PART - 1;
-        status = put(output, header + at, part, err);
-    }
+    if (status == WCODEC_OK)
+        status = put_gathered(output, header, size, err);
     wcodec_free(output->allocator, header);
     return status == WCODEC_OK ? add_group(output, size, err) : status;
 }
@@ -417,15 +444,19 @@ static wcodec_status put_group(struct wcodec_output *output, const struct wcodec
         return WCODEC_OK;
     wcodec_status status = put_header(output, err);
     for (uint64_t i = output->group_first; i < end && status == WCODEC_OK; i++) {
-        const uint64_t size = index->entries[i].payload_size;
+        const struct wcodec_entry *e = &index->entries[i];
+        const uint64_t size = e->payload_size;
         if (size != 0)
-            status = align(output, wcodec_payload_alignment(size), err);
+            status = align(output, wcodec_payload_alignment(size, wcodec_entry_coding(e)), err);
         if (status == WCODEC_OK)
-            status = put(output, output->group_bytes + at, size, err);
+            status = put_gathered(output, output->group_bytes + at, size, err);
         at += (size_t)size;
     }
     if (status == WCODEC_OK && coded != NULL)
-        status = align(output, wcodec_payload_alignment(coded->payload_size), err);
+        status = align(output,
+                       wcodec_payload_alignment(coded->payload_size,
+                                                wcodec_entry_coding(&index->entries[end])),
+                       err);
     for (size_t i = 0; coded != NULL && i < coded->part_count && status == WCODEC_OK; i++)
         status = put(output, coded->parts[i].data, coded->parts[i].size, err);
     output->group_first = index->entry_count;
@@ -436,8 +467,32 @@ static wcodec_status put_group(struct wcodec_output *output, const struct wcodec
 /* Is there no room in the group for another payload of that size? */
 static bool is_group_full(const struct wcodec_output *output, uint64_t payload_size)
 {
+    const struct group_limits limits = group_limits(output);
     return output->index.entry_count - output->group_first >= GROUP_ENTRIES ||
-           (payload_size < GROUP_LARGE && payload_size > GROUP_BYTES - output->group_size);
+           (payload_size < limits.large && payload_size > limits.bytes - output->group_size);
+}
+
+/* Keep a payload until its group is written. */
+static wcodec_status keep_payload(struct wcodec_output *output, const struct wcodec_coded *coded,
+                                  wcodec_error *err)
+{
+    const size_t needed = output->group_size + (size_t)coded->payload_size;
+    if (needed > output->group_bytes_room) {
+        const size_t most = group_limits(output).bytes, twice = 2 * needed + (1 << 16),
+                     room = twice < most ? twice : most;
+        uint8_t *bytes = wcodec_realloc_array(output->allocator, output->group_bytes, room, 1);
+        if (bytes == NULL)
+            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for what is to be written");
+        output->group_bytes = bytes;
+        output->group_bytes_room = room;
+    }
+    for (size_t i = 0; i < coded->part_count; i++) {
+        const size_t size = (size_t)coded->parts[i].size;
+        if (size != 0)
+            memcpy(output->group_bytes + output->group_size, coded->parts[i].data, size);
+        output->group_size += size;
+    }
+    return WCODEC_OK;
 }
 
 static wcodec_status put_entry(struct wcodec_output *output, const struct wcodec_entry *entry,
@@ -450,15 +505,9 @@ static wcodec_status put_entry(struct wcodec_output *output, const struct wcodec
         status = add_entry(output, entry, err);
     if (status != WCODEC_OK)
         return status;
-    if (entry->payload_size >= GROUP_LARGE)
+    if (entry->payload_size >= group_limits(output).large)
         return put_group(output, coded, err);
-    for (size_t i = 0; coded != NULL && i < coded->part_count; i++) {
-        const size_t size = (size_t)coded->parts[i].size;
-        if (size != 0)
-            memcpy(output->group_bytes + output->group_size, coded->parts[i].data, size);
-        output->group_size += size;
-    }
-    return WCODEC_OK;
+    return coded != NULL ? keep_payload(output, coded, err) : WCODEC_OK;
 }
 
 wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wcodec_entry *what,

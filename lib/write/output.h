@@ -37,7 +37,7 @@ struct wcodec_output {
     uint64_t group_room;
     uint64_t group_first; /* entry: the first that is not written */
     uint8_t *group_bytes; /* payloads of entries that are not written */
-    size_t group_size;
+    size_t group_size, group_bytes_room;
     uint64_t aliases;
     uint64_t lossy;              /* tensors, aliases included */
     struct wcodec_arena arena;   /* parameters of tilings */

@@ -55,6 +55,7 @@ def every_coding(front=False):
     entries.append(approximated(rows=2, columns=9, modes=(1, 2), split=[(CODED, 8)], tile_modes=(1,)).entry(name="lossy"))
     entries.append(encode.FixedPayload(random.Random(5), 2, 9, 2, 1, rate=0.002, spill=1).entry(name="fixed"))
     entries.append(fragments(rows=17, columns=3, split=[(CODED, 8)], modes=(1,)).entry(name="fragments"))
+    entries.append(encode.packed_entry(tensor(6, "I8", n=65, profile=P8, pool=1), name="packed", dtype="I8", shape=(65,)))
     entries.append(encode.chunk_entry(bytes(40) + b"chunk", 40, name="chunks", dtype="U8", shape=(45,)))
     entries.append(encode.alias_entry(entries, 2, name="alias", dtype="U8", shape=(65,)))
     entries.append(encode.empty_entry(name="empty", dtype="F64", shape=(0,)))
@@ -178,7 +179,7 @@ def records():
             ("constant not in whole elements", "corrupt", small(parameters=b"\3" + bytes(8))), ("constant cut", "corrupt", small(parameters=b"\2\0\0")),
             ("byte after the record", "corrupt", small(parameters=b"\0\7\0")), ("constant with a payload", "corrupt", small(payload=b"x")), ("hash of no payload", "corrupt", small(payload_hash=1)),
             ("payload beyond the file", "corrupt", small(payload_size=1 << 62, payload_hash=1)), ("payload 2^64 - 1", "corrupt", small(payload_size=(1 << 64) - 1, payload_hash=1)),
-            ("coding 8", "newer", small(coding=8, parameters=b"anything", payload=b"more")), ("lossy of no form", "corrupt", small(coding=5, parameters=b"", dtype="BF16", shape=(6,))),
+            ("coding 99", "newer", small(coding=99, parameters=b"anything", payload=b"more")), ("packed, of no size", "corrupt", small(coding=8, parameters=b"anything", payload=b"more")), ("lossy of no form", "corrupt", small(coding=5, parameters=b"", dtype="BF16", shape=(6,))),
             ("fixed of no form", "corrupt", small(coding=6, parameters=b"", dtype="BF16", shape=(6,))),
             ("fragments of another form", "newer", small(coding=7, parameters=b"\2anything", payload=b"more")), ("fragments of no form", "corrupt", small(coding=7, parameters=b"")),
             ("fixed of another form", "newer", small(coding=6, parameters=b"\2anything", payload=b"more")), ("lossy of another form", "newer", small(coding=5, parameters=b"\2anything", payload=b"more")), ("blocks of no form", "corrupt", small(coding=4, parameters=b"")),
@@ -744,6 +745,46 @@ def in_fragments():
     yield "fragments of 2^48 bytes in a small payload", "limit", *file_of(thin, size=1 << 48)
 
 
+def packed_tensor(dtype="F16", n=1280, **more):
+    return encode.packed_entry(tensor(3, dtype, n=n, **{"pool": 1, "profile": P8, **more}), name="t", dtype=dtype, shape=(n,))
+
+
+def packed_right():
+    for dtype, n in (("BF16", 129), ("F16", 1280), ("F32", 4096 + 1), ("I8", 3 * 128), ("U8", 5000), ("F64", 200)):
+        for profile in (PAIRS, P12, P8):
+            e = packed_tensor(dtype, n, profile=profile)
+            yield "packed %s, profile %d" % (dtype, profile), "ok", *file_of(e)
+    f = packed_tensor("BF16", 2000)
+    yield "packed: an alias", "ok", *file_of(f, encode.alias_entry([f], 0, name="u", dtype="BF16", shape=(2000,)))
+    f.name, f.dtype = "u", "F16"
+    yield "packed after packed", "ok", *file_of(e, f)
+
+
+def packed_wrong():
+    e = packed_tensor()
+    size = encode.Cursor(e.parameters).varint()
+    rest = e.parameters[len(varint(size)):]
+    for name, wrong in (("0", 0), ("16 less", size - 16), ("16 more", size + 16), ("1 more", size + 1), ("65537", 65537), ("2^32", 1 << 32), ("2^63", 1 << 63)):
+        yield "packed: unpacked size %s" % name, "corrupt", *file_of(changed(packed_tensor, parameters=varint(wrong) + rest))
+    for n in range(len(e.parameters)):
+        yield "packed: parameters cut at %d" % n, "corrupt", *file_of(changed(packed_tensor, parameters=e.parameters[:n]))
+    for n in (0, 1, 2, 20, 40, 100, 200, len(e.payload) // 2, len(e.payload) - 1):
+        yield "packed: payload cut at %d" % n, "corrupt", *file_of(changed(packed_tensor, payload=e.payload[:n]))
+    yield "packed: a byte more", "corrupt", *file_of(changed(packed_tensor, payload=e.payload + b"\0"))
+    yield "packed: 70000 bytes more", "corrupt", *file_of(changed(packed_tensor, payload=e.payload + bytes(70000)))
+    for n in range(48):
+        flipped = bytearray(e.payload)
+        flipped[n] ^= 1 << n % 8
+        yield "packed: bit %d of byte %d" % (n % 8, n), "corrupt", *file_of(changed(packed_tensor, payload=bytes(flipped)))
+    large = packed_tensor("F64", 8192, split=[(CODED, 8), (encode.CONSTANT, 56)])
+    yield "packed: 65536 bytes", "ok", *file_of(large)
+    large.size, large.shape = 65544, (8193,)
+    yield "packed: 65544 bytes", "corrupt", *file_of(large, size=65544)
+    with_runs = entry(tensor(4, "BF16", n=1000, profile=P8, pool=2, run=7), dtype="BF16")
+    with_runs.coding, with_runs.parameters = 8, varint(len(with_runs.payload)) + with_runs.parameters
+    yield "packed: runs", "corrupt", *file_of(with_runs)
+
+
 def sums():
     """Sizes that follow from the index and are too large to hold; the hash cannot be right, and nothing may be taken for it."""
     e = encode.constant_entry(b"\0", 1, name="t", dtype="U8", shape=(1 << 47,))
@@ -773,6 +814,6 @@ def sums():
 
 def cases():
     for group in (framing, groups, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, blocks, lossy_right, lossy_wrong, lossy_records, fixed_right, fixed_wrong,
-                  fixed_records, in_fragments, sums):
+                  fixed_records, in_fragments, packed_right, packed_wrong, sums):
         for name, expected, data, original in group():
             yield name, expected, data, original

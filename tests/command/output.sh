@@ -185,6 +185,23 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k none small 2>/dev/null; then
     missing spooled
     cp a.safetensors small/ 2>/dev/null || :
     umount small && mounted=
+    # Written by several threads, in a mapping of what could be allocated.
+    "$MAKE" -s 3 c.safetensors w:BF16:4000x4000:gauss
+    run 0 "$WCODEC" compress -q -1 c.safetensors
+    mount -t tmpfs -o size=20m none small && mounted=$work/small
+    run 0 "${MAKE%/*}/mapped" small/x
+    rm small/x
+    run 1 "$WCODEC" compress -q -1 --raw -T16 -o small/x c.safetensors; says 'No space left'
+    is "$(ls -A small)" ''
+    run 1 "$WCODEC" decompress -q -T16 -o small/x c.safetensors.wcodec; says 'are free'
+    is "$(ls -A small)" ''
+    umount small && mounted=
+    # No more room than for the output: what cannot be allocated ahead is written all the same.
+    mount -t tmpfs -o "size=$(($(size_of c.safetensors.wcodec) / 4096 * 4 + 8))k" none small && mounted=$work/small
+    run 0 "$WCODEC" compress -q -1 -T16 -o small/x c.safetensors
+    same small/x c.safetensors.wcodec
+    umount small && mounted=
+    rm c.safetensors*
 else
     skip 'no small file system to fill'
 fi

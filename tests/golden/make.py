@@ -32,9 +32,10 @@ def file_of(seed, entries):
 def one(seed, dtype, n, **more):
     rng = random.Random(seed)
     fields = encode.make_fields(rng, more.pop("split", None) or encode.PRESETS[dtype], more.pop("profile", None), more.pop("pool", None), more.pop("run", None))
-    add = more.pop("add", 0)
+    add, packed = more.pop("add", 0), more.pop("packed", False)
     p = encode.random_payload(rng, encode.ELEMENT[dtype], more.pop("t", 12), n, fields, add, **more)
-    entries = [encode.tile_entry(p, name="t", dtype=dtype, shape=(n // 2,) if dtype == "C64" else (n,))]
+    make = encode.packed_entry if packed else encode.tile_entry
+    entries = [make(p, name="t", dtype=dtype, shape=(n // 2,) if dtype == "C64" else (n,))]
     return file_of(seed, entries)
 
 
@@ -101,6 +102,11 @@ def cases():
     yield "f16-fragments-p12", lambda: fragments(32, "F16", 16, 256, profile=P12, modes=(0, 1, 2))
     yield "f8_e4m3-fragments", lambda: fragments(33, "F8_E4M3", 100, 128, profile=P8)
     yield "i16-fragments-thin", lambda: fragments(34, "I16", 5, 1, add=3)
+    yield "f16-packed", lambda: one(35, "F16", 1280, profile=P8, pool=1, outlier_rate=0.01, packed=True)
+    yield "f32-packed-pool", lambda: one(36, "F32", 700, profile=P12, pool=3, packed=True)
+    yield "bf16-packed-modes", lambda: one(37, "BF16", 2 * 4096 + 300, profile=PAIRS, modes=(0, 1), outlier_rate=0.001, packed=True)
+    yield "i8-packed-odd-groups", lambda: one(38, "I8", 3 * 128 - 5, profile=P8, pool=16, run=0, modes=(1,), packed=True)
+    yield "i16-packed-three-planes", lambda: one(39, "I16", 129, split=[(RAW, 5), (CODED, 5), (CONSTANT, 4), (RAW, 2)], profile=P8, pool=2, run=0, packed=True)
     yield "mixed", lambda: encode.random_file(41, sizes=(1, 100, 129, 400))[0]
     yield "opaque", lambda: encode.container([encode.chunk_entry(b"text " * 40 + bytes(3000), 2000), encode.constant_entry(b"ab", 300)], kind=0, name="notes")
     yield "empty", lambda: encode.container([], kind=0)

@@ -10,6 +10,7 @@ import blocks
 import fixed
 import fragments
 import lossy
+import packed
 import tiles
 import zstd
 from common import Corrupt, Cursor, Newer, WcodecError, align, load, varint
@@ -19,7 +20,7 @@ HEAD_MAGIC = bytes.fromhex("895743440D0A1A0A")
 DTYPES = [("", 0), ("BOOL", 8), ("U8", 8), ("I8", 8), ("F8_E5M2", 8), ("F8_E4M3", 8), ("F8_E8M0", 8), ("F8_E4M3FNUZ", 8), ("F8_E5M2FNUZ", 8),
           ("U16", 16), ("I16", 16), ("F16", 16), ("BF16", 16), ("U32", 32), ("I32", 32), ("F32", 32), ("U64", 64), ("I64", 64), ("F64", 64),
           ("C64", 64), ("F4", 4), ("F6_E2M3", 6), ("F6_E3M2", 6)]
-CODINGS = ["constant", "tiles", "chunks", "alias", "blocks", "lossy", "fixed", "fragments"]
+CODINGS = ["constant", "tiles", "chunks", "alias", "blocks", "lossy", "fixed", "fragments", "packed"]
 
 
 class Entry:
@@ -27,7 +28,11 @@ class Entry:
     dtype = ""
     shape = ()
     element = tiling = blocks = lossy = fixed = fragments = chunk = alias = newer = None
-    offset = 0
+    offset = unpacked = 0
+
+
+def _alignment(e):
+    return 1 if e.coding == 8 else 256 if e.payload_size >= 65536 else 16
 
 
 def _read_record(data, entries):
@@ -66,7 +71,7 @@ def _read_record(data, entries):
     e.order0, e.coding, e.payload_size, e.payload_hash = c.varint(), c.u8(), c.varint(), c.u64()
     if e.payload_size == 0 and e.payload_hash != 0:
         raise Corrupt("hash of no payload")
-    if e.coding > 7:
+    if e.coding > 8:
         e.newer = "coding"
     if e.newer:
         return e
@@ -79,6 +84,10 @@ def _read_record(data, entries):
         e.element = c.bytes(1 << w)
     elif e.coding == 1:
         e.tiling = tiles.read_parameters(c, e.size)
+    elif e.coding == 8 and e.size:
+        e.unpacked = c.varint()
+        e.tiling = tiles.read_parameters(c, e.size)
+        packed.check_parameters(e.tiling, e.size, e.unpacked, e.payload_size)
     elif e.coding == 2:
         e.chunk = c.varint()
         if not 1 <= e.chunk <= 1 << 24:
@@ -265,7 +274,7 @@ class Container:
                 self._zero(at, start)
                 at = self._group(start, i, *starts[i])
             if e.payload_size:
-                start = align(at, 256 if e.payload_size >= 65536 else 16)
+                start = align(at, _alignment(e))
                 self._zero(at, start)
                 e.offset, at = start, start + e.payload_size
         end = align(at, 16)
@@ -297,6 +306,8 @@ class Container:
             return blocks.decode(e.blocks, self.payload(e))
         if e.coding == 5:
             return lossy.decode(e.lossy, self.payload(e))
+        if e.coding == 8:
+            return tiles.decode(e.tiling, packed.unpack(e.tiling, self.payload(e), e.unpacked))
         if e.coding == 6:
             return fixed.decode(e.fixed, self.payload(e))
         if e.coding == 7:
@@ -324,7 +335,7 @@ class Container:
                 for _ in range(b.varint()):
                     e = _read_description(b.bytes(b.varint()), c.entries)
                     if e.payload_size:
-                        e.offset = align(at, 256 if e.payload_size >= 65536 else 16)
+                        e.offset = align(at, _alignment(e))
                         at = e.offset + e.payload_size
                     c.entries.append(e)
                     if (e.payload_size == 0 or at <= len(data)) and (e.coding != 3 or e.alias in c.whole):

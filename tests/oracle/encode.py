@@ -15,9 +15,10 @@ import blocks
 import fixed
 import fragments
 import lossy
+import packed
 import zstd
-from common import CODED, CONSTANT, M32, P8, P12, PAIRS, RAW, align, mask, varint
-from tiles import raw_planes, tile_check
+from common import CODED, CONSTANT, Cursor, M32, P8, P12, PAIRS, RAW, align, mask, varint
+from tiles import raw_planes, read_parameters, tile_check
 from xxh3 import tree_hash, xxh3_64
 
 DTYPE_CODES = {"BOOL": 1, "U8": 2, "I8": 3, "F8_E5M2": 4, "F8_E4M3": 5, "F8_E8M0": 6, "F8_E4M3FNUZ": 7, "F8_E5M2FNUZ": 8, "U16": 9, "I16": 10,
@@ -405,6 +406,14 @@ def tile_entry(p, **names):
     return Entry(p.decoded, 1, parameters, payload, **names)
 
 
+def packed_entry(p, **names):
+    """As tile_entry(): no runs, no stored tile."""
+    parameters, payload = p.assemble()
+    cursor = Cursor(parameters)
+    tiling = read_parameters(cursor, len(p.decoded))
+    return Entry(p.decoded, 8, varint(len(payload)) + parameters, packed.pack(tiling, payload), **names)
+
+
 class BlocksPayload:
     """A matrix of random residuals in blocks; members may be changed before entry() is called."""
 
@@ -630,7 +639,7 @@ def container(entries, head=None, tail=None, index=None, frame=None, padding=0, 
         if i in first:
             out += bytes([padding]) * (-len(out) % 16) + first[i]
         if e.payload:
-            out += bytes([padding]) * (-len(out) % (256 if len(e.payload) >= 65536 else 16)) + e.payload
+            out += bytes([padding]) * (-len(out) % (256 if len(e.payload) >= 65536 else 1 if e.coding == 8 else 16)) + e.payload
     out += bytes([padding]) * (-len(out) % 16) + gap
     body = bytes(out[64:])
     index = index_bytes(entries, **fields) if index is None else index
@@ -691,6 +700,9 @@ def random_tensor(rng, dtype, n, name, t=None, split=None, profile=None, **more)
     more.setdefault("modes", rng.choice([(0,), (0,), (0, 1), (0, 1, 2)]))
     p = random_payload(rng, w, t or rng.choice([12, 12, 12, 13, 14]), n, fields, add, **more)
     shape = (n // 2,) if dtype == "C64" else (n,)
+    small = len(p.decoded) <= packed.MOST and len(p.assemble()[1]) <= packed.MOST
+    if small and not any(f.run for f in p.coded) and not any(s["mode"] == 2 for row in p.streams for s in row) and rng.random() < 0.5:
+        return packed_entry(p, name=name, dtype=dtype, shape=shape)
     return tile_entry(p, name=name, dtype=dtype, shape=shape)
 
 

@@ -4,6 +4,7 @@
 #include "support_encode.h"
 
 #include "coding/chunks.h"
+#include "coding/packed.h"
 #include "coding/tile.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -24,31 +25,46 @@ uint8_t *support_coded_payload(const struct wcodec_coded *coded)
     return payload;
 }
 
-static wcodec_status decode_tiles(const struct wcodec_coded *coded, const uint8_t *payload,
-                                  uint64_t size, uint8_t *out, wcodec_error *err)
+static wcodec_status decode_payload(const struct wcodec_tiling *tiling, const uint8_t *payload,
+                                    uint64_t payload_size, uint8_t *out, wcodec_error *err)
 {
-    uint8_t parameters[WCODEC_TILING_MAX_BYTES];
-    struct wcodec_tiling tiling;
     struct wcodec_tiles *tiles;
     struct wcodec_view view;
-    struct wcodec_cursor cursor = {parameters,
-                                   parameters + wcodec_tiling_write(coded->tiling, parameters)};
-    wcodec_status status = wcodec_tiling_read(&cursor, size, &tiling, err);
-    if (status != WCODEC_OK)
-        return status;
-    status = wcodec_tiles_read(&tiling, payload, coded->payload_size, &wcodec_default_allocator,
-                               &tiles, err);
+    wcodec_status status =
+        wcodec_tiles_read(tiling, payload, payload_size, &wcodec_default_allocator, &tiles, err);
     if (status != WCODEC_OK)
         return status;
     wcodec_view_whole(payload, &view);
-    for (uint64_t tile = 0; tile < tiling.tiles && !status; tile++) {
+    for (uint64_t tile = 0; tile < tiling->tiles && !status; tile++) {
         enum wcodec_tile_fault fault = wcodec_tile_decode(
-            tiles, &view, tile, out + (tile << (tiling.tile_log2 + tiling.element_log2)), true);
+            tiles, &view, tile, out + (tile << (tiling->tile_log2 + tiling->element_log2)), true);
         if (fault)
             status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %u: %s", (unsigned)tile,
                                  wcodec_tile_fault_string(fault));
     }
     wcodec_tiles_free(tiles);
+    return status;
+}
+
+static wcodec_status decode_tiles(const struct wcodec_coded *coded, const uint8_t *payload,
+                                  uint64_t size, uint8_t *out, wcodec_error *err)
+{
+    uint8_t parameters[WCODEC_TILING_MAX_BYTES];
+    struct wcodec_tiling tiling;
+    struct wcodec_cursor cursor = {parameters,
+                                   parameters + wcodec_tiling_write(coded->tiling, parameters)};
+    wcodec_status status = wcodec_tiling_read(&cursor, size, &tiling, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (coded->unpacked_size == 0)
+        return decode_payload(&tiling, payload, coded->payload_size, out, err);
+    uint8_t *unpacked = malloc(coded->unpacked_size);
+    assert_non_null(unpacked);
+    status = wcodec_packed_read(&tiling, payload, (size_t)coded->payload_size, unpacked,
+                                coded->unpacked_size, err);
+    if (status == WCODEC_OK)
+        status = decode_payload(&tiling, unpacked, coded->unpacked_size, out, err);
+    free(unpacked);
     return status;
 }
 

@@ -11,6 +11,11 @@
 
 void support_loaded_make(struct support_loaded *m, uint64_t seed)
 {
+    support_loaded_make_level(m, seed, 0);
+}
+
+void support_loaded_make_level(struct support_loaded *m, uint64_t seed, int level)
+{
     static const struct {
         const char *name;
         unsigned bits;
@@ -42,6 +47,8 @@ void support_loaded_make(struct support_loaded *m, uint64_t seed)
     wcodec_error err;
     wcodec_encode_options_init(&options);
     options.tile_log2 = 12;
+    if (level != 0)
+        options.level = level;
     if (wcodec_compress_memory(context, m->model.file, m->model.file_size, support_sink_write,
                                &m->sink, &options, NULL, &err) != WCODEC_OK)
         fail_msg("%s", err.text);

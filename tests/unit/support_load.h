@@ -17,6 +17,8 @@ struct support_loaded {
 /* Tensors of all dtypes, in tiles, chunks, constants and aliases, and a large one, in a temporary
  * file. */
 void support_loaded_make(struct support_loaded *m, uint64_t seed);
+/* The same at a level other than the default. */
+void support_loaded_make_level(struct support_loaded *m, uint64_t seed, int level);
 void support_loaded_free(struct support_loaded *m);
 
 /* Counts lines of WARNING and INFO. */

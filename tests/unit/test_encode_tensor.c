@@ -165,6 +165,51 @@ static void test_round_trip(void **state)
             }
 }
 
+/* A small tensor of f16 has rows of raw bits that are not full: packed at every level but for
+ * latency. What is changed then is found. */
+static void test_packed(void **state)
+{
+    struct sample *s = *state;
+    enum { SIZE = 2560 };
+    uint8_t *data = make(WEIGHTS, WCODEC_DTYPE_F16, SIZE / 2, &s->seed);
+    struct wcodec_encode_settings settings = {.level = 3, .weights = true, .latency = true};
+    struct wcodec_coded coded;
+    wcodec_error err;
+    assert_int_equal(
+        wcodec_encode_tensor(s->context, &settings, WCODEC_DTYPE_F16, data, SIZE, &coded, NULL),
+        WCODEC_OK);
+    assert_int_equal(coded.unpacked_size, 0);
+    const uint64_t plain = coded.payload_size;
+    wcodec_coded_free(&coded);
+    settings.latency = false;
+    for (settings.level = 1; settings.level <= 9; settings.level++) {
+        assert_int_equal(
+            wcodec_encode_tensor(s->context, &settings, WCODEC_DTYPE_F16, data, SIZE, &coded, NULL),
+            WCODEC_OK);
+        assert_int_not_equal(coded.unpacked_size, 0);
+        assert_true(coded.payload_size < plain - plain / 40);
+        assert_int_equal(wcodec_coded_verify(s->context, &settings, &coded, data, NULL, &err),
+                         WCODEC_OK);
+        for (uint64_t i = 0; i < coded.payload_size; i += 37) {
+            coded.parts[0].data[i] ^= (uint8_t)(1u << i % 8);
+            assert_int_equal(wcodec_coded_verify(s->context, &settings, &coded, data, NULL, &err),
+                             WCODEC_ERROR_DEVICE);
+            coded.parts[0].data[i] ^= (uint8_t)(1u << i % 8);
+        }
+        wcodec_coded_free(&coded);
+    }
+    free(data);
+    /* One of bf16 has full rows: not worth it. */
+    data = make(WEIGHTS, WCODEC_DTYPE_BF16, 2048, &s->seed);
+    settings.level = 3;
+    assert_int_equal(
+        wcodec_encode_tensor(s->context, &settings, WCODEC_DTYPE_BF16, data, 4096, &coded, NULL),
+        WCODEC_OK);
+    assert_int_equal(coded.unpacked_size, 0);
+    wcodec_coded_free(&coded);
+    free(data);
+}
+
 static void test_empty(void **state)
 {
     struct sample *s = *state;
@@ -475,6 +520,7 @@ int main(void)
         cmocka_unit_test(test_small_integers), cmocka_unit_test(test_misaligned),
         cmocka_unit_test(test_threads),        cmocka_unit_test(test_allocation_failures),
         cmocka_unit_test(test_chunks),         cmocka_unit_test(test_large_rival),
+        cmocka_unit_test(test_packed),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -6,6 +6,7 @@
 
 #include "support_load.h"
 
+#include "read/reader.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -210,6 +211,28 @@ static void test_cuda(void **state)
 {
     (void)state;
     plugin("cuda");
+}
+
+/* Small tensors whose payloads are packed, beside large ones. */
+static void test_packed(void **state)
+{
+    const struct support_loaded other = model;
+    uint64_t packed = 0;
+    (void)state;
+    support_loaded_make_level(&model, support_seed() + 5, 9);
+    wcodec_context *context = support_load_context("cpu", 1, NULL, NULL);
+    wcodec_reader *reader = support_load_open(context, &model);
+    const struct wcodec_index *index = reader->shards[0].index;
+    for (uint64_t i = 0; i < index->entry_count; i++)
+        packed += wcodec_entry_is_packed(&index->entries[i]);
+    assert_in_range(packed, 20, index->entry_count - 10);
+    wcodec_reader_close(reader);
+    wcodec_context_destroy(context);
+    all_loads("cpu", "");
+    all_loads("fake", "");
+    all_loads("fake", "unsupported");
+    support_loaded_free(&model);
+    model = other;
 }
 
 static void test_wrong_arguments(void **state)
@@ -467,15 +490,11 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cpu),
-        cmocka_unit_test(test_fake),
-        cmocka_unit_test(test_wrong_arguments),
-        cmocka_unit_test(test_alias),
-        cmocka_unit_test(test_beside_the_caller),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_measure),
-        cmocka_unit_test(test_opencl),
-        cmocka_unit_test(test_cuda),
+        cmocka_unit_test(test_cpu),     cmocka_unit_test(test_fake),
+        cmocka_unit_test(test_packed),  cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_alias),   cmocka_unit_test(test_beside_the_caller),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_measure),
+        cmocka_unit_test(test_opencl),  cmocka_unit_test(test_cuda),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
