@@ -446,8 +446,9 @@ static wcodec_status put_group(struct wcodec_output *output, const struct wcodec
     for (uint64_t i = output->group_first; i < end && status == WCODEC_OK; i++) {
         const struct wcodec_entry *e = &index->entries[i];
         const uint64_t size = e->payload_size;
-        if (size != 0)
-            status = align(output, wcodec_payload_alignment(size, wcodec_entry_coding(e)), err);
+        if (size == 0)
+            continue;
+        status = align(output, wcodec_payload_alignment(size, wcodec_entry_coding(e)), err);
         if (status == WCODEC_OK)
             status = put_gathered(output, output->group_bytes + at, size, err);
         at += (size_t)size;
