@@ -137,7 +137,8 @@ static wcodec_status begin(struct loader *l, wcodec_error *err)
                : WCODEC_OK;
 }
 
-/* All queues have been waited for. */
+/* All queues have been waited for. What loads would keep for the next one is the device's that
+ * tensors are to stay in. */
 static void end(struct loader *l)
 {
     const wcodec_allocator *allocator = &l->resident->context->allocator;
@@ -148,6 +149,7 @@ static void end(struct loader *l)
         wcodec_free(allocator, l->slots[i].matrices);
     }
     release(l, &l->scratch);
+    wcodec_keep_empty(&l->resident->device->keep, l->b);
     if (l->queue != NULL)
         l->b->queue_destroy(l->queue);
     wcodec_free(allocator, l->items);
