@@ -138,13 +138,6 @@ bool mapped_write(struct mapped *m, uint64_t at, const void *data, size_t size, 
 {
     if (m->at == NULL || size > m->size || at > m->size - size || !wait_for(m, at + size, start))
         return false;
-#if defined(MADV_POPULATE_WRITE)
-    /* All page faults by one call; older kernels take them one by one. */
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = at / page * page;
-    if (madvise(m->at + begin, (size_t)(at - begin) + size, MADV_POPULATE_WRITE) != 0 &&
-        errno != EINVAL)
-        return false;
-#endif
     memcpy(m->at + at, data, size);
     return true;
 }
