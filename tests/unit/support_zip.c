@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "support_zip.h"
+#include "support_memory.h"
 #include "core/bytes.h"
+#include "format/layout.h"
 
 void support_put(struct support_bytes *b, const void *data, size_t size)
 {
@@ -143,4 +145,24 @@ uint8_t *support_source(const struct support_bytes *b, size_t size, struct wcode
     memcpy(copy, b->data, size);
     wcodec_source_memory(copy, size, source);
     return copy;
+}
+
+void support_layout_memory(const struct support_bytes *file, int least)
+{
+    struct wcodec_source source;
+    wcodec_source_memory(file->data, file->size, &source);
+    for (int n = 0;; n++) {
+        struct support_allocator failing;
+        struct wcodec_file_layout *layout = NULL;
+        support_allocator_init(&failing, n);
+        const wcodec_status status =
+            wcodec_layout_read(&source, &failing.allocator, NULL, &layout, NULL);
+        wcodec_layout_free(layout);
+        assert_int_equal(failing.balance, 0);
+        if (status == WCODEC_OK) {
+            assert_true(n > least);
+            return;
+        }
+        assert_int_equal(status, WCODEC_ERROR_MEMORY);
+    }
 }

@@ -44,4 +44,8 @@ void support_zip_free(struct support_zip *zip);
 /* `size` bytes in memory of exactly that size, which the caller frees. */
 uint8_t *support_source(const struct support_bytes *b, size_t size, struct wcodec_source *source);
 
+/* Read a file's layout with memory that is out after 0, 1, 2, ... allocations: nothing is left each
+ * time, and more than `least` are needed. */
+void support_layout_memory(const struct support_bytes *file, int least);
+
 #endif

@@ -558,22 +558,7 @@ static void test_memory(void **state)
 {
     (void)state;
     struct support_bytes b = sample();
-    struct wcodec_source source;
-    wcodec_source_memory(b.data, b.size, &source);
-    for (int n = 0;; n++) {
-        struct support_allocator failing;
-        struct wcodec_file_layout *l = NULL;
-        support_allocator_init(&failing, n);
-        const wcodec_status status =
-            wcodec_layout_read(&source, &failing.allocator, NULL, &l, NULL);
-        wcodec_layout_free(l);
-        assert_int_equal(failing.balance, 0);
-        if (status == WCODEC_OK) {
-            assert_true(n > 6);
-            break;
-        }
-        assert_int_equal(status, WCODEC_ERROR_MEMORY);
-    }
+    support_layout_memory(&b, 6);
     support_bytes_free(&b);
 }
 
