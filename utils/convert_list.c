@@ -77,21 +77,27 @@ static bool read_order(struct convert_item *item, const char *text)
     return text && !*text;
 }
 
-/* Does each element of the shape lie within, and are there as many as there are in all? */
+/* The dimension whose neighbours are `stride` elements apart; the rank: there is none. */
+static unsigned find_dimension(const struct convert_item *item, uint64_t stride)
+{
+    unsigned i = 0;
+    while (i < item->rank && (item->shape[i] < 2 || item->strides[i] != stride))
+        i++;
+    return i;
+}
+
+/* Is each element there once? Then each stride is the product of the dimensions within it. */
 static bool check_order(const struct convert_item *item, uint64_t elements)
 {
-    uint64_t product = 1, last = 0;
-    for (unsigned i = 0; i < item->rank; i++) {
-        uint64_t reach = item->strides[i];
+    uint64_t product = 1, stride = 1;
+    for (unsigned i = 0; i < item->rank; i++)
         if (!multiply(&product, item->shape[i]))
             return false;
-        if (item->shape[i] < 2)
-            continue;
-        if (!multiply(&reach, item->shape[i] - 1) || reach >= elements - last)
-            return false;
-        last += reach;
-    }
-    return product == elements;
+    if (product != elements)
+        return false;
+    for (unsigned i; (i = find_dimension(item, stride)) < item->rank;)
+        stride *= item->shape[i];
+    return stride == elements;
 }
 
 /* Dimensions in the order of the original: PyTorch's by what is said of them, NumPy's in reverse.

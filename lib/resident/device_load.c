@@ -445,7 +445,7 @@ static wcodec_status stop(const struct loader *l, wcodec_error *err)
 static wcodec_status run(struct loader *l, struct wcodec_reporter *reporter, wcodec_error *err)
 {
     wcodec_status status = WCODEC_OK;
-    /* Two rounds more than there is to load: one to finish the last load, one to code it. */
+    /* Three rounds more than there is to load: the last load is finished, coded and compared. */
     for (unsigned i = 0, after = 0; after < 3 && status == WCODEC_OK; i = (i + 1) % SLOTS) {
         struct slot *const s = &l->slots[i], *const ending = &l->slots[(i + 3) % SLOTS],
                            *const measured = &l->slots[(i + 2) % SLOTS],

@@ -184,7 +184,7 @@ text = json.dumps({"__metadata__": {key: value}, "a": {"dtype": dtype, "shape": 
 open("lies.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + bytes(int(size)))
 PY
 for order in '' 'shape 2,3' 'shape 2,3 strides 3,2' 'shape 2,4 strides 4,1' 'shape 2,3 strides 1,99999999999999999999' 'shape 2,3 strides 3,1,1' 'shape -2,3 strides 3,1' \
-    'shape 6 strides 1' 'shape 9223372036854775809,2 strides 1,1' 'shape 2,3 strides 6,0 '; do
+    'shape 6 strides 1' 'shape 9223372036854775809,2 strides 1,1' 'shape 2,3 strides 6,0 ' 'shape 2,3 strides 1,1' 'shape 2,3 strides 2,1'; do
     "$PYTHON" lies.py pytorch.permuted.a "$order" F32 '[2, 3]' 24
     run 1 "$WCODEC" convert -o gone.st lies.safetensors; says "tensor 'a': the order of its dimensions cannot be read"; missing gone.st
 done
