@@ -77,21 +77,32 @@ static bool read_order(struct convert_item *item, const char *text)
     return text && !*text;
 }
 
-/* Does each element of the shape lie within, and are there as many as there are in all? */
+/* The dimension whose steps are of so many elements; dimensions of one element take none. */
+static unsigned find_stride(const struct convert_item *item, uint64_t stride)
+{
+    unsigned i = 0;
+    while (i < item->rank && (item->shape[i] == 1 || item->strides[i] != stride))
+        i++;
+    return i;
+}
+
+/* Is each element there, and once? From the innermost dimension to the outermost one, each steps
+ * over all those within. */
 static bool check_order(const struct convert_item *item, uint64_t elements)
 {
-    uint64_t product = 1, last = 0;
-    for (unsigned i = 0; i < item->rank; i++) {
-        uint64_t reach = item->strides[i];
+    uint64_t product = 1, stride = 1;
+    for (unsigned i = 0; i < item->rank; i++)
         if (!multiply(&product, item->shape[i]))
             return false;
-        if (item->shape[i] < 2)
-            continue;
-        if (!multiply(&reach, item->shape[i] - 1) || reach >= elements - last)
+    if (product != elements)
+        return false;
+    while (stride < elements) {
+        const unsigned i = find_stride(item, stride);
+        if (i == item->rank)
             return false;
-        last += reach;
+        stride *= item->shape[i];
     }
-    return product == elements;
+    return true;
 }
 
 /* Dimensions in the order of the original: PyTorch's by what is said of them, NumPy's in reverse.
@@ -167,6 +178,10 @@ static bool add_item(struct app *app, struct convert_list *list, struct tensor_f
     tensor_file_describe(file, number, &info);
     if (json_object_get(list->numbers, name))
         return app_fail(app, EXIT_FAILED, "%s: tensor '%s' is there twice", file->input.name, name);
+    if (strcmp(name, "__metadata__") == 0)
+        return app_fail(app, EXIT_FAILED,
+                        "%s: tensor '%s' is called what safetensors files call their metadata",
+                        file->input.name, name);
     if (info.dtype == WCODEC_DTYPE_OTHER)
         return app_fail(app, EXIT_FAILED,
                         "%s: tensor '%s' is of type %s, which safetensors files have not",

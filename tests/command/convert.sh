@@ -184,7 +184,7 @@ text = json.dumps({"__metadata__": {key: value}, "a": {"dtype": dtype, "shape": 
 open("lies.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + bytes(int(size)))
 PY
 for order in '' 'shape 2,3' 'shape 2,3 strides 3,2' 'shape 2,4 strides 4,1' 'shape 2,3 strides 1,99999999999999999999' 'shape 2,3 strides 3,1,1' 'shape -2,3 strides 3,1' \
-    'shape 6 strides 1' 'shape 9223372036854775809,2 strides 1,1' 'shape 2,3 strides 6,0 '; do
+    'shape 2,3 strides 0,0' 'shape 2,3 strides 1,1' 'shape 2,3 strides 2,1' 'shape 2,3 strides 1,2 ' 'shape 6 strides 1' 'shape 9223372036854775809,2 strides 1,1' 'shape 2,3 strides 6,0 '; do
     "$PYTHON" lies.py pytorch.permuted.a "$order" F32 '[2, 3]' 24
     run 1 "$WCODEC" convert -o gone.st lies.safetensors; says "tensor 'a': the order of its dimensions cannot be read"; missing gone.st
 done
@@ -197,6 +197,10 @@ done
 run 1 "$WCODEC" convert --dequantize=f32 -o gone.st lies.safetensors; says 'no whole number of blocks'
 "$PYTHON" lies.py pytorch.shared.a a F32 '[34]' 136
 run 1 "$WCODEC" convert -o gone.st lies.safetensors; says "tensor 'a' is there twice"
+"$PYTHON" lies.py pytorch.shared.__metadata__ a F32 '[34]' 136
+run 1 "$WCODEC" convert -o gone.st lies.safetensors; says "tensor '__metadata__' is called what safetensors files call their metadata"; missing gone.st
+"$PYTHON" lies.py pytorch.permuted.a 'shape 1,2,3 strides 99,1,2' F32 '[1, 2, 3]' 24
+run 0 "$WCODEC" convert -o turned.st -f lies.safetensors
 "$PYTHON" lies.py pytorch.shared.b c F32 '[34]' 136
 run 0 "$WCODEC" convert -o lies.st lies.safetensors; says "warning: .*tensor 'b' is left out: that with its bytes, 'c', is not there"
 
