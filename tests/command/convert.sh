@@ -161,6 +161,14 @@ run 0 "$WCODEC" compress -qr converted
 run 0 "$WCODEC" list converted.wcodec/model.safetensors.index.json; prints '^model.turned  *F16  *\[300, 100\]'
 rm -r converted.wcodec/below converted.wcodec/config.json
 run 0 "$WCODEC" convert -o joined.st converted.wcodec/model.safetensors.index.json; says '8 tensors'
+# Names of what stays as it is do not change.
+echo 'version https://git-lfs.github.com/spec/v1' >model/pytorch_model-00001-of-00002.bin
+run 0 "$WCODEC" convert -o pointer model; says 'pytorch_model-00001-of-00002.bin: .*: copied as it is'
+is "$(grep -c 'copied as it is' err)" 2
+exists pointer/pytorch_model-00001-of-00002.bin
+for pair in '"w": "model-00002-of-00002.safetensors"' '"model.turned": "pytorch_model-00001-of-00002.bin"'; do
+    if grep -q "$pair" pointer/model.safetensors.index.json; then pass; else fail "the index has no $pair"; fi
+done
 echo '{' >model/pytorch_model.bin.index.json
 run 3 "$WCODEC" convert -f -o converted model; says 'pytorch_model.bin.index.json: cannot be read as an index'
 
