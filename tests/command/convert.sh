@@ -114,11 +114,22 @@ run 0 "$WCODEC" compress -q onnx
 run 0 "$WCODEC" convert -o coded.st -f onnx.wcodec/model.onnx.wcodec; same coded.st before
 rm onnx.wcodec/model.onnx_data.wcodec
 run 1 "$WCODEC" convert -o gone.st onnx.wcodec/model.onnx.wcodec; says 'onnx.wcodec/model.onnx_data.wcodec: cannot open'; missing gone.st
-run 1 "$WCODEC" convert -o gone.st - <onnx/model.onnx; says 'model.onnx_data: cannot open'; missing gone.st
+run 1 "$WCODEC" convert -o gone.st - <onnx/model.onnx; says "standard input: has tensors in 'model.onnx_data'"; missing gone.st
+cp onnx/model.onnx_data before
+ln -s model.onnx_data onnx/link
+for target in model.onnx_data link; do
+    run 1 "$WCODEC" convert -f -o onnx/$target onnx/model.onnx; says "onnx/$target: input and output are the same file"
+    same onnx/model.onnx_data before
+done
+rm onnx/link
 mv onnx/model.onnx_data onnx/away
 run 1 "$WCODEC" convert onnx/model.onnx; says 'onnx/model.onnx_data: cannot open'; missing onnx/model.safetensors
 cp plain.npy onnx/model.onnx_data
 run 1 "$WCODEC" convert onnx/model.onnx; says 'is no external data of onnx/model.onnx'; missing onnx/model.safetensors
+rm onnx/model.onnx_data
+mkfifo onnx/model.onnx_data
+run 1 timeout 20 "$WCODEC" convert onnx/model.onnx; says 'onnx/model.onnx_data: is no file, but external data of onnx/model.onnx'
+rm onnx/model.onnx_data
 mv onnx/away onnx/model.onnx_data
 
 # Names, pipes, and outputs that are there.
