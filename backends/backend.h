@@ -66,6 +66,8 @@
     X(wcodec_product) \
     X(wcodec_rows) \
     X(wcodec_matrix) \
+    X(wcodec_backend_products) \
+    X(wcodec_fixed_counts) \
     X(wcodec_tiling) \
     X(wcodec_tiles) \
     X(wcodec_table) \

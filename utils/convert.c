@@ -137,6 +137,20 @@ static bool write_items(struct app *app, const struct convert_list *list, struct
     return good;
 }
 
+/* The external data of a model, say. */
+static bool is_input(const struct convert_list *list, const char *target)
+{
+    struct stat now;
+    if (!target || stat(target, &now) != 0)
+        return false;
+    for (size_t i = 0; i < list->file_count; i++) {
+        const struct input *input = &list->files[i].input;
+        if (input->fd >= 0 && input->stat.st_dev == now.st_dev && input->stat.st_ino == now.st_ino)
+            return true;
+    }
+    return false;
+}
+
 static bool write_file(struct app *app, const struct convert_list *list, const char *target)
 {
     const struct input *input = &list->files[0].input;
@@ -144,6 +158,8 @@ static bool write_file(struct app *app, const struct convert_list *list, const c
     struct output output;
     struct output_attributes attributes = {0};
     char size[32];
+    if (is_input(list, target))
+        return app_fail(app, EXIT_FAILED, "%s: input and output are the same file", target);
     if (signals_pending() || !(target ? output_open(app, target, stat, &output)
                                       : output_open_stdout(app, stat, &output)))
         return false;
@@ -166,6 +182,17 @@ struct found {
     bool failed;
 };
 
+/* A pipe would be waited for. */
+static bool open_external(const struct found *f, const char *path, bool coded,
+                          struct tensor_file *file)
+{
+    struct stat now;
+    if (stat(path, &now) == 0 && !S_ISREG(now.st_mode))
+        return app_fail(f->app, EXIT_FAILED, "%s: is no file, but external data of %s", path,
+                        f->model);
+    return tensor_file_open(f->app, path, coded ? NULL : f->model, file);
+}
+
 static bool add_external(void *opaque, const char *key, const char *value)
 {
     struct found *f = opaque;
@@ -174,18 +201,21 @@ static bool add_external(void *opaque, const char *key, const char *value)
     (void)value;
     if (!file)
         return true;
+    f->failed = true;
+    if (!*f->model)
+        return app_fail(f->app, EXIT_FAILED,
+                        "standard input: has tensors in '%s', which is beside a file only", file);
     struct tensor_file *files = realloc(f->files, (f->count + 1) * sizeof *files);
     f->files = files ? files : f->files;
     char **paths = realloc(f->paths, (f->count + 1) * sizeof *paths);
     f->paths = paths ? paths : f->paths;
     const size_t room = (size_t)(base - f->model) + strlen(file) + sizeof SUFFIX;
     char *path = files && paths ? malloc(room) : NULL;
-    f->failed = true;
     if (!path)
         return app_fail(f->app, EXIT_FAILED, "%s: out of memory", f->model);
     snprintf(path, room, "%.*s%s%s", (int)(base - f->model), f->model, file, coded ? SUFFIX : "");
     struct tensor_file *one = &files[f->count];
-    if (!tensor_file_open(f->app, path, coded ? NULL : f->model, one)) {
+    if (!open_external(f, path, coded, one)) {
         free(path);
         return false;
     }

@@ -37,7 +37,7 @@ static enum fate fate_of_container(struct app *app, int fd)
 }
 
 /* External data of a model goes into the model's file; safetensors files are that already. */
-static enum fate fate_of(struct app *app, const char *path)
+static enum fate fate_of(struct app *app, const char *path, bool warns)
 {
     struct input input = {.path = path};
     wcodec_original *original;
@@ -56,7 +56,7 @@ static enum fate fate_of(struct app *app, const char *path)
         wcodec_original_describe(original, &info);
         fate = strcmp(info.kind, "safetensors") != 0 ? CONVERTED : COPIED;
         wcodec_original_close(original);
-    } else if (strncmp(err.text, "is ", 3) == 0) {
+    } else if (warns && strncmp(err.text, "is ", 3) == 0) {
         app_warn(app, "%s: %s: copied as it is", path, err.text);
     }
     close(input.fd);
@@ -81,17 +81,40 @@ static char *renamed(struct app *app, const char *path)
     return target;
 }
 
-/* The names of files in an index, as they are called now. */
-static bool rename_files(struct app *app, json_t *index)
+/* What a file is called now that an index calls `name`: those that are copied as they are keep
+ * their names. */
+static char *name_now(struct app *app, const char *source, const char *name)
+{
+    struct stat now;
+    const int folder = (int)(path_base(source) - source);
+    char *path = app_alloc(app, source, (size_t)folder + strlen(name) + 1);
+    if (!path)
+        return NULL;
+    sprintf(path, "%.*s%s", folder, source, name);
+    const bool stays = !strchr(name, '/') && stat(path, &now) == 0 && S_ISREG(now.st_mode) &&
+                       fate_of(app, path, false) == COPIED;
+    free(path);
+    return stays ? strdup(name) : renamed(app, name);
+}
+
+/* The names of files in an index, as they are called now; `names`: those that are known. */
+static bool rename_files(struct app *app, const char *source, json_t *index, json_t *names)
 {
     const char *tensor;
     json_t *map = json_object_get(index, "weight_map"), *file;
     json_object_foreach(map, tensor, file)
     {
-        char *name = json_is_string(file) ? renamed(app, json_string_value(file)) : NULL;
-        const bool good = name && json_string_set(file, name) == 0;
-        free(name);
-        if (!good)
+        const char *old = json_string_value(file);
+        if (!old)
+            return false;
+        if (!json_object_get(names, old)) {
+            char *name = name_now(app, source, old);
+            const bool good = name && json_object_set_new(names, old, json_string(name)) == 0;
+            free(name);
+            if (!good)
+                return false;
+        }
+        if (json_string_set(file, json_string_value(json_object_get(names, old))) != 0)
             return false;
     }
     return json_is_object(map);
@@ -118,7 +141,10 @@ static bool convert_index(struct app *app, const char *source, const char *targe
     if (!input_open(app, source, &input))
         return false;
     json_t *index = json_loadfd(input.fd, JSON_REJECT_DUPLICATES, &where);
-    char *text = index && rename_files(app, index) ? json_dumps(index, JSON_INDENT(2)) : NULL;
+    json_t *names = json_object();
+    char *text = index && names && rename_files(app, source, index, names)
+                     ? json_dumps(index, JSON_INDENT(2))
+                     : NULL;
     char *name = strdup(target);
     bool good = text && name;
     if (good) {
@@ -135,6 +161,7 @@ static bool convert_index(struct app *app, const char *source, const char *targe
     }
     free(name);
     free(text);
+    json_decref(names);
     json_decref(index);
     input_close(&input);
     return good;
@@ -142,7 +169,7 @@ static bool convert_index(struct app *app, const char *source, const char *targe
 
 static void mirror_file(struct app *app, void *opaque, const char *source, const char *target)
 {
-    const enum fate fate = fate_of(app, source);
+    const enum fate fate = fate_of(app, source, true);
     (void)opaque;
     if (fate == CONVERTED) {
         char *name = renamed(app, target);

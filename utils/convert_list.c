@@ -77,16 +77,17 @@ static bool read_order(struct convert_item *item, const char *text)
     return text && !*text;
 }
 
-/* The dimension whose neighbours are `stride` elements apart; the rank: there is none. */
-static unsigned find_dimension(const struct convert_item *item, uint64_t stride)
+/* The dimension whose steps are of so many elements; dimensions of one element take none. */
+static unsigned find_stride(const struct convert_item *item, uint64_t stride)
 {
     unsigned i = 0;
-    while (i < item->rank && (item->shape[i] < 2 || item->strides[i] != stride))
+    while (i < item->rank && (item->shape[i] == 1 || item->strides[i] != stride))
         i++;
     return i;
 }
 
-/* Is each element there once? Then each stride is the product of the dimensions within it. */
+/* Is each element there, and once? From the innermost dimension to the outermost one, each steps
+ * over all those within. */
 static bool check_order(const struct convert_item *item, uint64_t elements)
 {
     uint64_t product = 1, stride = 1;
@@ -95,9 +96,13 @@ static bool check_order(const struct convert_item *item, uint64_t elements)
             return false;
     if (product != elements)
         return false;
-    for (unsigned i; (i = find_dimension(item, stride)) < item->rank;)
+    while (stride < elements) {
+        const unsigned i = find_stride(item, stride);
+        if (i == item->rank)
+            return false;
         stride *= item->shape[i];
-    return stride == elements;
+    }
+    return true;
 }
 
 /* Dimensions in the order of the original: PyTorch's by what is said of them, NumPy's in reverse.
@@ -173,6 +178,10 @@ static bool add_item(struct app *app, struct convert_list *list, struct tensor_f
     tensor_file_describe(file, number, &info);
     if (json_object_get(list->numbers, name))
         return app_fail(app, EXIT_FAILED, "%s: tensor '%s' is there twice", file->input.name, name);
+    if (strcmp(name, "__metadata__") == 0)
+        return app_fail(app, EXIT_FAILED,
+                        "%s: tensor '%s' is called what safetensors files call their metadata",
+                        file->input.name, name);
     if (info.dtype == WCODEC_DTYPE_OTHER)
         return app_fail(app, EXIT_FAILED,
                         "%s: tensor '%s' is of type %s, which safetensors files have not",

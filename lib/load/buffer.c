@@ -49,8 +49,7 @@ wcodec_status wcodec_buffer_create(wcodec_context *context, uint64_t size, wcode
     b->size = size;
     status = wcodec_backends_device(context, &b->device, err);
     if (status == WCODEC_OK) {
-        status = b->device->backend->memory_allocate(b->device->device, WCODEC_MEMORY_DEVICE, size,
-                                                     &b->memory, &e);
+        status = wcodec_opened_allocate(b->device, WCODEC_MEMORY_DEVICE, size, &b->memory, &e);
         if (status != WCODEC_OK)
             wcodec_backends_failed(context, b->device, status, &e, err);
     }

@@ -385,6 +385,17 @@ void wcodec_backends_lose(wcodec_context *context, struct wcodec_opened *opened,
         wcodec_log(context, WCODEC_LOG_WARNING, "%s is used no more: %s", opened->name, reason);
 }
 
+wcodec_status wcodec_opened_allocate(struct wcodec_opened *opened, enum wcodec_memory_kind kind,
+                                     uint64_t size, struct wcodec_memory **memory,
+                                     wcodec_error *err)
+{
+    const struct wcodec_backend *b = opened->backend;
+    const wcodec_status status = b->memory_allocate(opened->device, kind, size, memory, err);
+    return status == WCODEC_ERROR_MEMORY && wcodec_keep_empty(&opened->keep, b)
+               ? b->memory_allocate(opened->device, kind, size, memory, err)
+               : status;
+}
+
 wcodec_status wcodec_backends_failed(wcodec_context *context, struct wcodec_opened *opened,
                                      wcodec_status status, const wcodec_error *reason,
                                      wcodec_error *err)

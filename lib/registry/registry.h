@@ -46,6 +46,11 @@ wcodec_status wcodec_backends_cpu(wcodec_context *context, struct wcodec_opened 
 void wcodec_backends_lose(wcodec_context *context, struct wcodec_opened *opened,
                           const char *reason);
 
+/* Memory of the device; what is kept of it for later uses is freed for it. */
+wcodec_status wcodec_opened_allocate(struct wcodec_opened *opened, enum wcodec_memory_kind kind,
+                                     uint64_t size, struct wcodec_memory **memory,
+                                     wcodec_error *err);
+
 /* A call of the device failed, for the reason in `reason`: the error that the caller is told. A
  * device that is at fault is taken out of use. */
 wcodec_status wcodec_backends_failed(wcodec_context *context, struct wcodec_opened *opened,

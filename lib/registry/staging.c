@@ -41,12 +41,7 @@ static wcodec_status get_memory(const struct wcodec_staging_owner *owner,
     staging->memory = wcodec_keep_take(&o->keep, staging->kind, &staging->size);
     if (staging->memory != NULL)
         return WCODEC_OK;
-    wcodec_status status =
-        o->backend->memory_allocate(o->device, staging->kind, staging->size, &staging->memory, err);
-    if (status != WCODEC_ERROR_MEMORY || !wcodec_keep_empty(&o->keep, o->backend))
-        return status;
-    return o->backend->memory_allocate(o->device, staging->kind, staging->size, &staging->memory,
-                                       err);
+    return wcodec_opened_allocate(o, staging->kind, staging->size, &staging->memory, err);
 }
 
 wcodec_status wcodec_staging_reserve(struct wcodec_staging_owner *owner,

@@ -63,7 +63,6 @@ static wcodec_status copy_parts(const wcodec_resident *r, const struct part *par
 wcodec_status wcodec_resident_upload(wcodec_resident *resident, struct wcodec_resident_item *item,
                                      wcodec_error *err)
 {
-    const struct wcodec_backend *b = resident->device->backend;
     const struct wcodec_fixed *f = &item->fixed.plan;
     const bool fixed = item->form == WCODEC_RESIDENT_FIXED;
     const struct part parts[] = {
@@ -73,8 +72,8 @@ wcodec_status wcodec_resident_upload(wcodec_resident *resident, struct wcodec_re
     wcodec_error e = {0};
     if (item->held == 0)
         return WCODEC_OK;
-    wcodec_status status = b->memory_allocate(resident->device->device, WCODEC_MEMORY_DEVICE,
-                                              item->held, &item->memory, &e);
+    wcodec_status status = wcodec_opened_allocate(resident->device, WCODEC_MEMORY_DEVICE,
+                                                  item->held, &item->memory, &e);
     if (status == WCODEC_OK)
         status = copy_parts(resident, parts, 3, item->memory, &e);
     return status == WCODEC_OK ? status : device_failed(resident, status, &e, err);

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "encode/fixed.h"
+#include "read/reader.h"
 #include "resident/resident.h"
 #include <inttypes.h>
 #include <string.h>
@@ -23,6 +24,7 @@ enum { ROUNDS = 8 };
 #define SCRATCH_BYTES ((uint64_t)16 << 20)
 
 struct matrix {
+    uint64_t tensor; /* its number in the reader */
     struct wcodec_resident_item *item;
     struct wcodec_fixed view, plan;
     uint64_t elements_at, work_at;
@@ -65,8 +67,16 @@ static wcodec_status allocate(const struct loader *l, enum wcodec_memory_kind ki
 {
     wcodec_error e = {0};
     const wcodec_status status =
-        l->b->memory_allocate(l->resident->device->device, kind, size, memory, &e);
+        wcodec_opened_allocate(l->resident->device, kind, size, memory, &e);
     return status == WCODEC_OK ? status : device_failed(l, status, &e, err);
+}
+
+/* Put file and tensor in front of an error. */
+static void name_error(const struct loader *l, uint64_t tensor, wcodec_error *err)
+{
+    const struct wcodec_shard *shard;
+    const struct wcodec_entry *named = wcodec_reader_entry_of_tensor(l->reader, tensor, &shard);
+    wcodec_shard_prefix(shard, named, err);
 }
 
 static void release(const struct loader *l, struct wcodec_memory **memory)
@@ -109,7 +119,7 @@ static wcodec_status measure_all(struct loader *l, wcodec_error *err)
     l->round = l->round < ROUND_MIN ? ROUND_MIN : l->round > ROUND_MAX ? ROUND_MAX : l->round;
     l->slot_size = all < l->round ? all : l->round;
     if (l->scratch_size != 0 && l->scratch_size < SCRATCH_BYTES)
-        l->scratch_size = all < SCRATCH_BYTES && all > l->scratch_size ? all : SCRATCH_BYTES;
+        l->scratch_size = all < SCRATCH_BYTES ? all : SCRATCH_BYTES;
     return WCODEC_OK;
 }
 
@@ -193,7 +203,7 @@ static wcodec_status take(struct loader *l, struct slot *s, uint64_t *at, uint64
 {
     const struct wcodec_resident_wanted *w = &l->wanted[l->next];
     struct wcodec_resident_item *item = w->item;
-    struct matrix m = {.item = item, .elements_at = *at, .work_at = *work_at};
+    struct matrix m = {.tensor = w->tensor, .item = item, .elements_at = *at, .work_at = *work_at};
     wcodec_status status = WCODEC_OK;
     *taken = w->columns == 0 || *at == 0 || *at + item->entry.size <= s->size;
     if (!*taken)
@@ -234,7 +244,7 @@ static wcodec_status start(struct loader *l, struct slot *s, wcodec_error *err)
     for (; l->next < l->count && s->bytes < l->round; l->next++) {
         status = take(l, s, &at, &work_at, &l->items[count], &taken, err);
         if (status != WCODEC_OK)
-            wcodec_resident_prefix(l->wanted[l->next].item, err);
+            name_error(l, l->wanted[l->next].tensor, err);
         if (status != WCODEC_OK || !taken)
             break;
         s->bytes += l->items[count++].size;
@@ -279,8 +289,12 @@ static wcodec_status measure(const struct loader *l, struct slot *s, wcodec_erro
         if (status == WCODEC_OK)
             status = l->b->copy_out(l->queue, host_of(l, s, m), s->work, m->work_at,
                                     wcodec_matrix_work(&m->view).firsts, &e);
+        if (status != WCODEC_OK) {
+            device_failed(l, status, &e, err);
+            name_error(l, m->tensor, err);
+        }
     }
-    return status == WCODEC_OK ? status : device_failed(l, status, &e, err);
+    return status;
 }
 
 /* The number of each tile's first spilled element, and that nothing is known to differ. */
@@ -371,7 +385,7 @@ static wcodec_status code(const struct loader *l, struct slot *s, wcodec_error *
     for (size_t i = 0; i < s->count && status == WCODEC_OK; i++) {
         status = code_matrix(l, s, &s->matrices[i], err);
         if (status != WCODEC_OK)
-            wcodec_resident_prefix(s->matrices[i].item, err);
+            name_error(l, s->matrices[i].tensor, err);
     }
     s->coded = true;
     return status;
@@ -388,7 +402,7 @@ static wcodec_status check(const struct loader *l, struct slot *s, wcodec_error 
         const wcodec_error e = {
             .text = "what it coded does not decode to the tensor: it computes wrongly"};
         device_failed(l, WCODEC_ERROR_DEVICE, &e, err);
-        wcodec_resident_prefix(m->item, err);
+        name_error(l, m->tensor, err);
         return WCODEC_ERROR_DEVICE;
     }
     s->coded = false;

@@ -114,11 +114,22 @@ run 0 "$WCODEC" compress -q onnx
 run 0 "$WCODEC" convert -o coded.st -f onnx.wcodec/model.onnx.wcodec; same coded.st before
 rm onnx.wcodec/model.onnx_data.wcodec
 run 1 "$WCODEC" convert -o gone.st onnx.wcodec/model.onnx.wcodec; says 'onnx.wcodec/model.onnx_data.wcodec: cannot open'; missing gone.st
-run 1 "$WCODEC" convert -o gone.st - <onnx/model.onnx; says 'model.onnx_data: cannot open'; missing gone.st
+run 1 "$WCODEC" convert -o gone.st - <onnx/model.onnx; says "standard input: has tensors in 'model.onnx_data'"; missing gone.st
+cp onnx/model.onnx_data before
+ln -s model.onnx_data onnx/link
+for target in model.onnx_data link; do
+    run 1 "$WCODEC" convert -f -o onnx/$target onnx/model.onnx; says "onnx/$target: input and output are the same file"
+    same onnx/model.onnx_data before
+done
+rm onnx/link
 mv onnx/model.onnx_data onnx/away
 run 1 "$WCODEC" convert onnx/model.onnx; says 'onnx/model.onnx_data: cannot open'; missing onnx/model.safetensors
 cp plain.npy onnx/model.onnx_data
 run 1 "$WCODEC" convert onnx/model.onnx; says 'is no external data of onnx/model.onnx'; missing onnx/model.safetensors
+rm onnx/model.onnx_data
+mkfifo onnx/model.onnx_data
+run 1 timeout 20 "$WCODEC" convert onnx/model.onnx; says 'onnx/model.onnx_data: is no file, but external data of onnx/model.onnx'
+rm onnx/model.onnx_data
 mv onnx/away onnx/model.onnx_data
 
 # Names, pipes, and outputs that are there.
@@ -161,6 +172,14 @@ run 0 "$WCODEC" compress -qr converted
 run 0 "$WCODEC" list converted.wcodec/model.safetensors.index.json; prints '^model.turned  *F16  *\[300, 100\]'
 rm -r converted.wcodec/below converted.wcodec/config.json
 run 0 "$WCODEC" convert -o joined.st converted.wcodec/model.safetensors.index.json; says '8 tensors'
+# Names of what stays as it is do not change.
+echo 'version https://git-lfs.github.com/spec/v1' >model/pytorch_model-00001-of-00002.bin
+run 0 "$WCODEC" convert -o pointer model; says 'pytorch_model-00001-of-00002.bin: .*: copied as it is'
+is "$(grep -c 'copied as it is' err)" 2
+exists pointer/pytorch_model-00001-of-00002.bin
+for pair in '"w": "model-00002-of-00002.safetensors"' '"model.turned": "pytorch_model-00001-of-00002.bin"'; do
+    if grep -q "$pair" pointer/model.safetensors.index.json; then pass; else fail "the index has no $pair"; fi
+done
 echo '{' >model/pytorch_model.bin.index.json
 run 3 "$WCODEC" convert -f -o converted model; says 'pytorch_model.bin.index.json: cannot be read as an index'
 
@@ -184,7 +203,7 @@ text = json.dumps({"__metadata__": {key: value}, "a": {"dtype": dtype, "shape": 
 open("lies.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + bytes(int(size)))
 PY
 for order in '' 'shape 2,3' 'shape 2,3 strides 3,2' 'shape 2,4 strides 4,1' 'shape 2,3 strides 1,99999999999999999999' 'shape 2,3 strides 3,1,1' 'shape -2,3 strides 3,1' \
-    'shape 6 strides 1' 'shape 9223372036854775809,2 strides 1,1' 'shape 2,3 strides 6,0 ' 'shape 2,3 strides 1,1' 'shape 2,3 strides 2,1'; do
+    'shape 2,3 strides 0,0' 'shape 2,3 strides 1,1' 'shape 2,3 strides 2,1' 'shape 2,3 strides 1,2 ' 'shape 6 strides 1' 'shape 9223372036854775809,2 strides 1,1' 'shape 2,3 strides 6,0 '; do
     "$PYTHON" lies.py pytorch.permuted.a "$order" F32 '[2, 3]' 24
     run 1 "$WCODEC" convert -o gone.st lies.safetensors; says "tensor 'a': the order of its dimensions cannot be read"; missing gone.st
 done
@@ -197,6 +216,10 @@ done
 run 1 "$WCODEC" convert --dequantize=f32 -o gone.st lies.safetensors; says 'no whole number of blocks'
 "$PYTHON" lies.py pytorch.shared.a a F32 '[34]' 136
 run 1 "$WCODEC" convert -o gone.st lies.safetensors; says "tensor 'a' is there twice"
+"$PYTHON" lies.py pytorch.shared.__metadata__ a F32 '[34]' 136
+run 1 "$WCODEC" convert -o gone.st lies.safetensors; says "tensor '__metadata__' is called what safetensors files call their metadata"; missing gone.st
+"$PYTHON" lies.py pytorch.permuted.a 'shape 1,2,3 strides 99,1,2' F32 '[1, 2, 3]' 24
+run 0 "$WCODEC" convert -o turned.st -f lies.safetensors
 "$PYTHON" lies.py pytorch.shared.b c F32 '[34]' 136
 run 0 "$WCODEC" convert -o lies.st lies.safetensors; says "warning: .*tensor 'b' is left out: that with its bytes, 'c', is not there"
 
