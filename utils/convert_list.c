@@ -19,17 +19,18 @@ static const char *after(const char *text, const char *prefix)
     return strncmp(text, prefix, n) == 0 ? text + n : NULL;
 }
 
-/* What the metadata says of a tensor; NULL: nothing. */
-static const char *said_of(const struct convert_list *list, const char *prefix, const char *name)
+/* What the metadata says of a tensor; *value is NULL: nothing. False: out of memory. */
+static bool said_of(struct app *app, const struct convert_list *list, const char *prefix,
+                    const struct convert_item *item, const char **value)
 {
     const size_t n = strlen(prefix);
-    char *key = malloc(n + strlen(name) + 1);
-    const char *value = NULL;
-    if (key)
-        value =
-            json_string_value(json_object_get(list->metadata, strcat(strcpy(key, prefix), name)));
+    char *key = app_alloc(app, item->file->input.name, n + strlen(item->name) + 1);
+    if (!key)
+        return false;
+    strcat(strcpy(key, prefix), item->name);
+    *value = json_string_value(json_object_get(list->metadata, key));
     free(key);
-    return value;
+    return true;
 }
 
 static bool no_memory(struct app *app, const struct tensor_file *file)
@@ -109,9 +110,11 @@ static bool check_order(const struct convert_item *item, uint64_t elements)
  */
 static bool set_order(struct app *app, const struct convert_list *list, struct convert_item *item)
 {
-    const char *order = said_of(list, "pytorch.permuted.", item->name);
+    const char *order, *reversed;
     const unsigned bits = wcodec_dtype_bits(item->dtype);
-    const bool reversed = said_of(list, "npy.transposed.", item->name) != NULL;
+    if (!said_of(app, list, "pytorch.permuted.", item, &order) ||
+        !said_of(app, list, "npy.transposed.", item, &reversed))
+        return false;
     if ((!order && !reversed) || item->rank < 2 || item->size == 0)
         return true;
     item->strides = app_alloc(app, item->file->input.name, item->rank * sizeof *item->strides);
@@ -139,7 +142,9 @@ static bool set_order(struct app *app, const struct convert_list *list, struct c
 static bool set_blocks(struct app *app, const struct convert_list *list, struct convert_item *item)
 {
     const enum dequantize wanted = app->options.dequantize;
-    const char *type = said_of(list, "gguf.type.", item->name);
+    const char *type;
+    if (!said_of(app, list, "gguf.type.", item, &type))
+        return false;
     if (!type || wanted == DEQUANTIZE_NONE)
         return true;
     const struct block_type *blocks = block_type_find(type);

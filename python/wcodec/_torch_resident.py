@@ -272,9 +272,11 @@ def _load(
         if values[name].shape != slot.tensor.shape:
             raise UnsupportedError(f"tensor {name!r} comes as bytes in torch", tensor=name)
     resident = Resident(names=[name for name, _ in kept], device=device, **options)
-    for name in values:
-        values[name] = values[name].to(resident.device)
-    # Nothing fails from here on.
+    on = torch.device(resident.device)
+    for name, slot in loaded:
+        dtype = values[name].dtype if slot.tensor.device == on else slot.tensor.dtype
+        values[name] = values[name].to(on, dtype)
+    # Nothing fails from here on but for want of memory on the device.
     for name, slot in loaded:
         slot.give(values.pop(name))
     made = {id(old): _layer(resident, name, old) for name, slot in kept for old, _ in slot.places}
@@ -310,7 +312,8 @@ def load_resident(
     by something else too, or where that, or the layer, is of a type that there are no products
     with, such as F64.
     Tied weights are kept once. Replaced layers that something else holds, such as a list, are
-    without a weight, and fail if called. On failure the model is as before.
+    without a weight, and fail if called. On failure the model is as before, unless the device has
+    too little memory for what the file does not have, which is moved there last.
 
     Args:
         model: on the device, on the CPU, or on the meta device, as a whole or in part: what was
