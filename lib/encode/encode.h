@@ -17,6 +17,9 @@
 
 struct wcodec_split;
 
+/* From this level on size counts alone: what saves a byte is done, whatever it takes. */
+enum { WCODEC_LEVEL_SIZE = 7 };
+
 /* Settings that reach the coder, from wcodec_encode_options. */
 struct wcodec_encode_settings {
     bool quick;     /* no trial of zstd's best level: all else may wait for this, as for a header */

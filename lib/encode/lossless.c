@@ -17,7 +17,6 @@ enum {
     OFF_BYTES = 512,
     /* Chunks below this level may be coded by zstd's best one, which saves so much at most. */
     LEVEL_SLOW = 7,
-    LEVEL_SIZE = 7, /* from this level on the smallest is taken, whatever it decodes at */
     SLOW_GAIN = 2
 };
 
@@ -157,7 +156,7 @@ static wcodec_status code_predicted(wcodec_context *context,
     struct wcodec_plan *plan;
     struct wcodec_coded result;
     own.residuals = true;
-    own.level = settings->level < LEVEL_SIZE ? settings->level : LEVEL_SIZE;
+    own.level = settings->level < WCODEC_LEVEL_SIZE ? settings->level : WCODEC_LEVEL_SIZE;
     for (unsigned i = 0; i < predicted->blocks.mode_count;
          i++) /* GPUs transform in a second pass */
         own.residuals = own.residuals && predicted->blocks.modes[i] % WCODEC_MODE_DIFFERENTIAL !=
@@ -195,7 +194,7 @@ static wcodec_status code_smaller(wcodec_context *context,
 {
     wcodec_status status = wcodec_payload_code(context, settings, plan, data, result, err);
     const uint64_t worth =
-        settings->level < LEVEL_SIZE ? result->payload_size / WORTH_PREDICTING : 0;
+        settings->level < WCODEC_LEVEL_SIZE ? result->payload_size / WORTH_PREDICTING : 0;
     if (status == WCODEC_OK && coded->payload_size < result->payload_size - worth) {
         coded->order0_bits = result->order0_bits;
         wcodec_coded_free(result);
@@ -268,7 +267,7 @@ static wcodec_status try_chunks(const struct wcodec_lossless *l, struct wcodec_c
     uint64_t limit = result->payload_size;
     if (small)
         limit = UINT64_MAX;
-    else if (limit < size && l->settings->level < LEVEL_SIZE)
+    else if (limit < size && l->settings->level < WCODEC_LEVEL_SIZE)
         limit -= limit / 100;
     /* Of a large tensor two payloads at once would be too much memory: one is only counted, and
      * coded again if it wins. */

@@ -8,22 +8,21 @@
 #include "core/error.h"
 
 enum {
-    LEVEL_SIZE = 7, /* from this level on whatever saves a byte; */
-    WORTH = 40,     /* below, one part in so many */
-    RECORD = 3      /* bytes that the entry's record takes more */
+    WORTH = 40, /* below, one part in so many */
+    RECORD = 3  /* bytes that the entry's record takes more */
 };
 
 static bool pays(int level, uint64_t size, uint64_t packed)
 {
     const uint64_t saved = size > packed + RECORD ? size - packed - RECORD : 0;
-    return saved > (level < LEVEL_SIZE ? size / WORTH : 0);
+    return saved > (level < WCODEC_LEVEL_SIZE ? size / WORTH : 0);
 }
 
 /* Packing takes a tenth of the time of coding: not where it can hardly pay. */
 static bool is_tried(int level, const struct wcodec_coded *coded)
 {
     const uint64_t about = wcodec_packed_saving(coded->tiling);
-    return level >= LEVEL_SIZE || about + about / 4 > coded->payload_size / WORTH;
+    return level >= WCODEC_LEVEL_SIZE || about + about / 4 > coded->payload_size / WORTH;
 }
 
 static void join(const struct wcodec_coded *coded, uint8_t *payload)

@@ -6,7 +6,6 @@
 #include "encode/choice.h"
 
 enum {
-    LEVEL_SIZE = 7, /* from this level on size counts alone */
     /* Elements from which on tiles are larger. */
     TILES_FOR_LARGE = 1024 << 14,
     TILES_FOR_MEDIUM = 4 << 13,
@@ -47,8 +46,8 @@ unsigned wcodec_tile_policy_streams(const struct wcodec_encode_settings *setting
 {
     unsigned tile_log2 = wcodec_tile_policy(settings, elements);
     const unsigned enough =
-        settings->level >= LEVEL_SIZE ? SHARE_STREAMS_SIZE : SHARE_STREAMS_ENOUGH;
-    unsigned most = settings->level < LEVEL_SIZE && fast ? SHARE_STREAMS : enough;
+        settings->level >= WCODEC_LEVEL_SIZE ? SHARE_STREAMS_SIZE : SHARE_STREAMS_ENOUGH;
+    unsigned most = settings->level < WCODEC_LEVEL_SIZE && fast ? SHARE_STREAMS : enough;
     if (settings->tile_log2 != 0 || settings->latency)
         return tile_log2;
     while (tile_log2 < WCODEC_TILE_LOG2_MAX && elements >> tile_log2 > 0 &&
@@ -104,7 +103,7 @@ uint64_t wcodec_share_for_speed(const struct wcodec_tensor_kind *kind,
     if (kind->bytes && !residuals && number == 0 && profile == WCODEC_PAIRS &&
         kind->settings->profile == WCODEC_PAIRS)
         return wcodec_share(bits, SHARE_FIRST_ASKED);
-    if (kind->settings->level >= LEVEL_SIZE)
+    if (kind->settings->level >= WCODEC_LEVEL_SIZE)
         return 0;
     if (residuals && profile == WCODEC_PAIRS)
         return wcodec_share(bits, SHARE_RESIDUAL_PAIRS);
@@ -140,7 +139,7 @@ struct wcodec_profile_policy wcodec_profile_policy(const struct wcodec_encode_se
         /* Of small tensors GPUs decode pairs sooner. */
         policy.preferred = WCODEC_P8;
     }
-    if (settings->level >= LEVEL_SIZE && !settings->plain && !settings->bands)
+    if (settings->level >= WCODEC_LEVEL_SIZE && !settings->plain && !settings->bands)
         policy.share = 0;
     return policy;
 }

@@ -16,7 +16,6 @@ int wcodec_zstd_level(int level)
 }
 
 enum {
-    LEVEL_SIZE = 7,   /* from this level on the smallest is taken */
     WORTH = 100,      /* below, one part in so many of a sample must be saved */
     SIZE_MIN = 65536, /* smaller tensors stay as they are: decoding them from tiles is worth more
                          than a few bytes */
@@ -188,7 +187,7 @@ wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, int level,
             t->size, look->piece, (uint64_t)1 << (t->tile_log2 + t->element_log2), look->pieces, i);
         own += (double)tiles_size(tiles, p.first, p.end) / (double)p.of * (double)look->piece;
     }
-    *may = (double)look->coded - TABLES < own - (level < LEVEL_SIZE ? own / WORTH : 0);
+    *may = (double)look->coded - TABLES < own - (level < WCODEC_LEVEL_SIZE ? own / WORTH : 0);
     wcodec_tiles_free(tiles);
     return WCODEC_OK;
 }

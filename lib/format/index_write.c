@@ -6,13 +6,13 @@
 #include "format/groups.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "encode/encode.h"
 #include <xxhash.h>
 #include <zstd.h>
 
 enum {
     ZSTD_LEVEL = 3,
-    ZSTD_LEVEL_SIZE = 19, /* of files at LEVEL_SIZE and above, for up to SIZE_MOST bytes */
-    LEVEL_SIZE = 7,
+    ZSTD_LEVEL_SIZE = 19, /* of files at WCODEC_LEVEL_SIZE and above, for up to SIZE_MOST bytes */
     SIZE_MOST = 1 << 17
 };
 
@@ -178,8 +178,8 @@ static void put_raw_frame(struct buffer *b, const uint8_t *data, size_t size)
 
 static int zstd_level(const struct wcodec_index *index, size_t size)
 {
-    return index->head.settings.level >= LEVEL_SIZE && size <= SIZE_MOST ? ZSTD_LEVEL_SIZE
-                                                                         : ZSTD_LEVEL;
+    return index->head.settings.level >= WCODEC_LEVEL_SIZE && size <= SIZE_MOST ? ZSTD_LEVEL_SIZE
+                                                                                : ZSTD_LEVEL;
 }
 
 static wcodec_status put_frame(struct buffer *b, const uint8_t *data, size_t size, int level,

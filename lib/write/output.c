@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "format/groups.h"
 #include "core/memory.h"
+#include "encode/encode.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -18,7 +19,6 @@ enum {
     GATHERED_PART = 1 << 14, /* larger parts are written as they are */
     PIECE_BYTES = 1 << 20,   /* by one thread */
     /* Levels from this one on are for size. */
-    LEVEL_SIZE = 7,
     ORDER0_UNIT = 128, /* their order-0 bounds are rounded up to so many bits */
     GROUP_ENTRIES = 256
 };
@@ -32,7 +32,7 @@ struct group_limits {
 
 static bool is_for_size(const struct wcodec_output *output)
 {
-    return output->index.head.settings.level >= LEVEL_SIZE;
+    return output->index.head.settings.level >= WCODEC_LEVEL_SIZE;
 }
 
 static struct group_limits group_limits(const struct wcodec_output *output)
