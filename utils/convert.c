@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define SUFFIX ".wcodec"
 
@@ -138,14 +139,32 @@ static bool write_items(struct app *app, const struct convert_list *list, struct
 }
 
 /* The external data of a model, say. */
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Is it one of the files that an index names? */
+static bool is_shard(const wcodec_reader *reader, const struct stat *now)
+{
+    wcodec_file_info info;
+    struct stat shard;
+    for (uint64_t i = 0; i < wcodec_reader_file_count(reader); i++)
+        if (wcodec_reader_file(reader, i, &info, NULL) == WCODEC_OK && info.path &&
+            stat(info.path, &shard) == 0 && same_file(&shard, now))
+            return true;
+    return false;
+}
+
 static bool is_input(const struct convert_list *list, const char *target)
 {
     struct stat now;
     if (!target || stat(target, &now) != 0)
         return false;
     for (size_t i = 0; i < list->file_count; i++) {
-        const struct input *input = &list->files[i].input;
-        if (input->fd >= 0 && input->stat.st_dev == now.st_dev && input->stat.st_ino == now.st_ino)
+        const struct tensor_file *file = &list->files[i];
+        if (file->input.fd >= 0 ? same_file(&file->input.stat, &now)
+                                : file->reader && is_shard(file->reader, &now))
             return true;
     }
     return false;
@@ -255,10 +274,21 @@ static void close_files(struct found *f)
     free(f->paths);
 }
 
+/* Models have had a file for each of their tensors: all that the system gives may be open. */
+static void raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 bool convert_file(struct app *app, const char *path, const char *target)
 {
     struct found found;
     struct convert_list list = {0};
+    raise_limit();
     bool good = open_files(app, path, &found);
     good = good && convert_list_make(app, found.files, found.count, &list) &&
            write_file(app, &list, target);

@@ -154,6 +154,30 @@ cp plain.pt model/pytorch_model-00001-of-00002.bin
 cp plain.gguf model/below
 cp plain.npz model/pytorch_model-00002-of-00002.bin
 cp onnx/model.onnx onnx/model.onnx_data piped.st model
+# More files of external data than may be open at once, as the limit is set for old programs.
+mkdir many
+"$PYTHON" - <<'PY'
+def varint(v):
+    out = bytearray()
+    while v > 127:
+        out.append(v & 127 | 128)
+        v >>= 7
+    return bytes(out + bytes([v]))
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+tensors = b""
+for i in range(100):
+    name = b"w%d" % i
+    open("many/w%d" % i, "wb").write(bytes([i]) * 8)
+    location = field(1, b"location") + field(2, name)
+    tensors += field(5, field(1, 2) + field(2, 1) + field(8, name) + field(13, location) + field(14, 1))
+open("many/model.onnx", "wb").write(field(1, 8) + field(7, tensors))
+PY
+run 0 sh -c 'ulimit -S -n 64 && exec "$0" convert -o many.st many/model.onnx' "$WCODEC"; says '100 tensors'
 echo '{"metadata":{"total_size":5},"weight_map":{"w":"pytorch_model-00002-of-00002.bin","model.turned":"pytorch_model-00001-of-00002.bin"}}' >model/pytorch_model.bin.index.json
 echo text >model/config.json
 cp cut.gguf model
@@ -172,6 +196,9 @@ run 0 "$WCODEC" compress -qr converted
 run 0 "$WCODEC" list converted.wcodec/model.safetensors.index.json; prints '^model.turned  *F16  *\[300, 100\]'
 rm -r converted.wcodec/below converted.wcodec/config.json
 run 0 "$WCODEC" convert -o joined.st converted.wcodec/model.safetensors.index.json; says '8 tensors'
+shard=converted.wcodec/model-00001-of-00002.safetensors.wcodec
+cp $shard before
+run 1 "$WCODEC" convert -f -o $shard converted.wcodec/model.safetensors.index.json; says "$shard: input and output are the same file"; same $shard before
 # Names of what stays as it is do not change.
 echo 'version https://git-lfs.github.com/spec/v1' >model/pytorch_model-00001-of-00002.bin
 run 0 "$WCODEC" convert -o pointer model; says 'pytorch_model-00001-of-00002.bin: .*: copied as it is'
