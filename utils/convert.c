@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #define SUFFIX ".wcodec"
 
@@ -274,21 +273,10 @@ static void close_files(struct found *f)
     free(f->paths);
 }
 
-/* Models have had a file for each of their tensors: all that the system gives may be open. */
-static void raise_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 bool convert_file(struct app *app, const char *path, const char *target)
 {
     struct found found;
     struct convert_list list = {0};
-    raise_limit();
     bool good = open_files(app, path, &found);
     good = good && convert_list_make(app, found.files, found.count, &list) &&
            write_file(app, &list, target);
