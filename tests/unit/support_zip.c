@@ -147,6 +147,49 @@ uint8_t *support_source(const struct support_bytes *b, size_t size, struct wcode
     return copy;
 }
 
+struct wcodec_file_layout *support_layout(const struct support_bytes *file, wcodec_error *err)
+{
+    struct wcodec_file_layout *layout = NULL;
+    struct wcodec_source source;
+    uint8_t *copy = support_source(file, file->size, &source);
+    const wcodec_status status =
+        wcodec_layout_read(&source, &wcodec_default_allocator, NULL, &layout, err);
+    assert_true(status == WCODEC_OK || status == WCODEC_ERROR_CORRUPT);
+    free(copy);
+    return layout;
+}
+
+struct wcodec_file_layout *support_layout_of(const struct support_bytes *file, const char *kind)
+{
+    wcodec_error err = {0};
+    struct wcodec_file_layout *layout = support_layout(file, &err);
+    if (layout == NULL)
+        fail_msg("refused: %s", err.text);
+    assert_string_equal(layout->kind, kind);
+    return layout;
+}
+
+void support_layout_refused(const struct support_bytes *file, const char *begin,
+                            const char *expected)
+{
+    wcodec_error err = {0};
+    assert_null(support_layout(file, &err));
+    if (strstr(err.text, begin) != err.text || strstr(err.text, expected) == NULL)
+        fail_msg("'%s' is not said, but '%s'", expected, err.text);
+}
+
+void support_layout_cut_and_flipped(struct support_bytes *file)
+{
+    const size_t size = file->size;
+    for (file->size = 0; file->size < size; file->size++)
+        assert_null(support_layout(file, NULL));
+    for (size_t bit = 0; bit < size * 8; bit++) {
+        file->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        wcodec_layout_free(support_layout(file, NULL));
+        file->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
 void support_layout_memory(const struct support_bytes *file, int least)
 {
     struct wcodec_source source;

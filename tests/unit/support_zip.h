@@ -6,6 +6,7 @@
 #define WCODEC_TESTS_UNIT_SUPPORT_ZIP_H
 
 #include "support.h"
+#include "format/layout.h"
 #include "io/source.h"
 #include <stdbool.h>
 
@@ -44,6 +45,15 @@ void support_zip_free(struct support_zip *zip);
 /* `size` bytes in memory of exactly that size, which the caller frees. */
 uint8_t *support_source(const struct support_bytes *b, size_t size, struct wcodec_source *source);
 
+/* The layout of a file; NULL: it is refused. */
+struct wcodec_file_layout *support_layout(const struct support_bytes *file, wcodec_error *err);
+/* That of a good one, of that kind. */
+struct wcodec_file_layout *support_layout_of(const struct support_bytes *file, const char *kind);
+/* It is refused with a text that begins with one and has the other. */
+void support_layout_refused(const struct support_bytes *file, const char *begin,
+                            const char *expected);
+/* Every shorter file is refused, and any bit may be another. */
+void support_layout_cut_and_flipped(struct support_bytes *file);
 /* Read a file's layout with memory that is out after 0, 1, 2, ... allocations: nothing is left each
  * time, and more than `least` are needed. */
 void support_layout_memory(const struct support_bytes *file, int least);

@@ -43,43 +43,23 @@ static void put_data(struct support_bytes *b, size_t alignment, size_t size)
         support_put(b, &(uint8_t){(uint8_t)i}, 1);
 }
 
-static struct wcodec_file_layout *read_layout(const struct support_bytes *b, wcodec_error *err)
-{
-    struct wcodec_file_layout *layout = NULL;
-    struct wcodec_source source;
-    uint8_t *copy = support_source(b, b->size, &source);
-    const wcodec_status status =
-        wcodec_layout_read(&source, &wcodec_default_allocator, NULL, &layout, err);
-    assert_true(status == WCODEC_OK || status == WCODEC_ERROR_CORRUPT);
-    free(copy);
-    return layout;
-}
-
-static void refuses(struct support_bytes b, const char *expected)
-{
-    wcodec_error err = {0};
-    assert_null(read_layout(&b, &err));
-    if (strstr(err.text, "is a GGUF file, but: ") != err.text || strstr(err.text, expected) == NULL)
-        fail_msg("'%s' is not said, but '%s'", expected, err.text);
-    support_bytes_free(&b);
-}
-
-static struct wcodec_file_layout *good(const struct support_bytes *b)
-{
-    wcodec_error err = {0};
-    struct wcodec_file_layout *l = read_layout(b, &err);
-    if (l == NULL)
-        fail_msg("refused: %s", err.text);
-    assert_string_equal(l->kind, "gguf");
-    return l;
-}
-
 static const char *note(const struct wcodec_file_layout *l, const char *key)
 {
     for (uint64_t i = 0; i < l->metadata_count; i++)
         if (strcmp(l->metadata[2 * i], key) == 0)
             return l->metadata[2 * i + 1];
     return "none";
+}
+
+static struct wcodec_file_layout *good(const struct support_bytes *b)
+{
+    return support_layout_of(b, "gguf");
+}
+
+static void refuses(struct support_bytes b, const char *expected)
+{
+    support_layout_refused(&b, "is a GGUF file, but: ", expected);
+    support_bytes_free(&b);
 }
 
 static void test_tensors(void **state)
@@ -295,15 +275,8 @@ static void test_cut_and_flipped(void **state)
 {
     (void)state;
     struct support_bytes b = sample();
-    const size_t size = b.size;
     wcodec_layout_free(good(&b));
-    for (b.size = 0; b.size < size; b.size++)
-        assert_null(read_layout(&b, NULL));
-    for (size_t bit = 0; bit < size * 8; bit++) {
-        b.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        wcodec_layout_free(read_layout(&b, NULL));
-        b.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    }
+    support_layout_cut_and_flipped(&b);
     support_bytes_free(&b);
 }
 

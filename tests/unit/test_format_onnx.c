@@ -123,44 +123,23 @@ static struct support_bytes model_of(struct support_bytes initializer)
     return model(message_of(5, initializer));
 }
 
-static struct wcodec_file_layout *read_layout(const struct support_bytes *b, wcodec_error *err)
-{
-    struct wcodec_file_layout *layout = NULL;
-    struct wcodec_source source;
-    uint8_t *copy = support_source(b, b->size, &source);
-    const wcodec_status status =
-        wcodec_layout_read(&source, &wcodec_default_allocator, NULL, &layout, err);
-    assert_true(status == WCODEC_OK || status == WCODEC_ERROR_CORRUPT);
-    free(copy);
-    return layout;
-}
-
-static void refuses(struct support_bytes b, const char *expected)
-{
-    wcodec_error err = {0};
-    assert_null(read_layout(&b, &err));
-    if (strstr(err.text, "is an ONNX model, but: ") != err.text ||
-        strstr(err.text, expected) == NULL)
-        fail_msg("'%s' is not said, but '%s'", expected, err.text);
-    support_bytes_free(&b);
-}
-
-static struct wcodec_file_layout *good(const struct support_bytes *b)
-{
-    wcodec_error err = {0};
-    struct wcodec_file_layout *l = read_layout(b, &err);
-    if (l == NULL)
-        fail_msg("refused: %s", err.text);
-    assert_string_equal(l->kind, "onnx");
-    return l;
-}
-
 static const char *note(const struct wcodec_file_layout *l, const char *key)
 {
     for (uint64_t i = 0; i < l->metadata_count; i++)
         if (strcmp(l->metadata[2 * i], key) == 0)
             return l->metadata[2 * i + 1];
     return "none";
+}
+
+static struct wcodec_file_layout *good(const struct support_bytes *b)
+{
+    return support_layout_of(b, "onnx");
+}
+
+static void refuses(struct support_bytes b, const char *expected)
+{
+    support_layout_refused(&b, "is an ONNX model, but: ", expected);
+    support_bytes_free(&b);
 }
 
 static void names_are(const struct support_bytes *b, const char *expected)
@@ -426,14 +405,14 @@ static void test_others(void **state)
         wcodec_error err = {0};
         struct support_bytes b = {0};
         support_put(&b, cases[i].bytes, cases[i].size);
-        assert_null(read_layout(&b, &err));
+        assert_null(support_layout(&b, &err));
         assert_null(strstr(err.text, "ONNX"));
         support_bytes_free(&b);
     }
     /* A safetensors file whose header has 8 bytes' length. */
     struct support_bytes b = {0};
     support_put(&b, "\x08\0\0\0\0\0\0\0{}      ", 16);
-    struct wcodec_file_layout *l = read_layout(&b, NULL);
+    struct wcodec_file_layout *l = support_layout(&b, NULL);
     assert_string_equal(l->kind, "safetensors");
     wcodec_layout_free(l);
     support_bytes_free(&b);
@@ -542,15 +521,8 @@ static void test_cut_and_flipped(void **state)
 {
     (void)state;
     struct support_bytes b = sample();
-    const size_t size = b.size;
     wcodec_layout_free(good(&b));
-    for (b.size = 0; b.size < size; b.size++)
-        assert_null(read_layout(&b, NULL));
-    for (size_t bit = 0; bit < size * 8; bit++) {
-        b.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        wcodec_layout_free(read_layout(&b, NULL));
-        b.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    }
+    support_layout_cut_and_flipped(&b);
     support_bytes_free(&b);
 }
 
