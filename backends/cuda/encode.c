@@ -17,86 +17,62 @@ cu_result wcodec_cuda_find_encoders(struct wcodec_device *d)
     return result;
 }
 
-static cu_result launch(const struct wcodec_queue *q, struct wcodec_gpu_encode *l)
+static int launch_encoder(void *opaque, struct wcodec_gpu_encode *l)
 {
+    const struct wcodec_queue *q = opaque;
     const struct wcodec_device *d = q->device;
     void *arguments[] = {&l->arguments};
     return d->cu->launch(d->encoders[l->kernel], l->groups, 1, 1, l->threads, 1, 1, l->shared,
                          q->stream, arguments, NULL);
 }
 
-static struct wcodec_gpu_matrix matrix_of(const struct wcodec_device *d,
-                                          const struct wcodec_matrix *m)
+static int launch_rows(void *opaque, struct wcodec_gpu_rows *l)
 {
-    return (struct wcodec_gpu_matrix){
-        .fixed = m->fixed,
-        .elements = m->elements->address + m->elements_at,
-        .work = m->work->address + m->work_at,
-        .payload = m->payload != NULL ? m->payload->address + m->payload_at : 0,
-        .units = d->limits.units};
+    const struct wcodec_queue *q = opaque;
+    const struct wcodec_device *d = q->device;
+    void *arguments[] = {&l->arguments};
+    return d->cu->launch(d->products[WCODEC_PRODUCTS + l->kernel], l->groups, 1, 1, l->threads, 1,
+                         1, l->shared, q->stream, arguments, NULL);
 }
 
-static wcodec_status enter(const struct wcodec_device *d, wcodec_error *err)
+static uint64_t address_of(const struct wcodec_memory *memory, uint64_t at)
 {
-    return d->tensor_cores
-               ? wcodec_cuda_enter(d, err)
-               : d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
-                               "this build has no kernels that code matrices for device %d",
-                               d->number);
+    return memory != NULL ? memory->address + at : 0;
+}
+
+static wcodec_status run(struct wcodec_queue *q, const struct wcodec_matrix *matrix,
+                         int (*steps)(const struct wcodec_gpu_matrix *matrix,
+                                      const struct wcodec_gpu_launcher *launcher),
+                         wcodec_error *err)
+{
+    const struct wcodec_device *d = q->device;
+    const struct wcodec_gpu_launcher launcher = {launch_encoder, launch_rows, q};
+    const struct wcodec_gpu_matrix m = {.fixed = matrix->fixed,
+                                        .elements =
+                                            address_of(matrix->elements, matrix->elements_at),
+                                        .work = address_of(matrix->work, matrix->work_at),
+                                        .payload = address_of(matrix->payload, matrix->payload_at),
+                                        .scratch = address_of(matrix->scratch, matrix->scratch_at),
+                                        .scratch_size = matrix->scratch_size,
+                                        .units = d->limits.units,
+                                        .shared = (unsigned)d->limits.shared};
+    if (!d->tensor_cores)
+        return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
+                             "this build has no kernels that code matrices for device %d",
+                             d->number);
+    const wcodec_status status = wcodec_cuda_enter(d, err);
+    return status == WCODEC_OK ? wcodec_cuda_leave(d, steps(&m, &launcher), "cuLaunchKernel", err)
+                               : status;
 }
 
 wcodec_status wcodec_cuda_measure(struct wcodec_queue *q, const struct wcodec_matrix *matrix,
                                   wcodec_error *err)
 {
-    const struct wcodec_gpu_matrix m = matrix_of(q->device, matrix);
-    struct wcodec_gpu_encode l;
-    const wcodec_status status = enter(q->device, err);
-    if (status != WCODEC_OK)
-        return status;
-    wcodec_gpu_plan_encode(&m, WCODEC_ENCODER_SHIFTS, &l);
-    cu_result result = launch(q, &l);
-    wcodec_gpu_plan_encode(&m, WCODEC_ENCODER_COUNTS, &l);
-    if (result == 0)
-        result = launch(q, &l);
-    return wcodec_cuda_leave(q->device, result, "cuLaunchKernel", err);
-}
-
-/* What was coded, decoded piece by piece and compared. */
-static cu_result compare(const struct wcodec_queue *q, const struct wcodec_matrix *matrix,
-                         const struct wcodec_gpu_matrix *m)
-{
-    const struct wcodec_device *d = q->device;
-    const struct wcodec_fixed *f = m->fixed;
-    const uint64_t scratch = matrix->scratch->address + matrix->scratch_at,
-                   differs = m->work + wcodec_matrix_work(f).differs;
-    cu_result result = 0;
-    for (uint64_t first = 0, count; first < f->rows && result == 0; first += count) {
-        struct wcodec_gpu_rows rows;
-        struct wcodec_gpu_encode l;
-        void *arguments[] = {&rows.arguments};
-        count = wcodec_gpu_plan_piece(f, m->payload, first, scratch, matrix->scratch_size, m->units,
-                                      (unsigned)d->limits.shared, &rows);
-        wcodec_gpu_plan_compare(m->elements + 2 * first * f->columns, scratch,
-                                2 * count * f->columns, differs, m->units, &l);
-        result = d->cu->launch(d->products[WCODEC_PRODUCTS + rows.kernel], rows.groups, 1, 1,
-                               rows.threads, 1, 1, rows.shared, q->stream, arguments, NULL);
-        if (result == 0)
-            result = launch(q, &l);
-    }
-    return result;
+    return run(q, matrix, wcodec_gpu_measure, err);
 }
 
 wcodec_status wcodec_cuda_code(struct wcodec_queue *q, const struct wcodec_matrix *matrix,
                                wcodec_error *err)
 {
-    const struct wcodec_gpu_matrix m = matrix_of(q->device, matrix);
-    struct wcodec_gpu_encode l;
-    const wcodec_status status = enter(q->device, err);
-    if (status != WCODEC_OK)
-        return status;
-    wcodec_gpu_plan_encode(&m, WCODEC_ENCODER_CODE, &l);
-    cu_result result = launch(q, &l);
-    if (result == 0)
-        result = compare(q, matrix, &m);
-    return wcodec_cuda_leave(q->device, result, "cuLaunchKernel", err);
+    return run(q, matrix, wcodec_gpu_code, err);
 }

@@ -85,70 +85,59 @@ static void run_encoder(struct wcodec_warp *warp, const void *argument)
     }
 }
 
-static wcodec_status run_encoding(const struct wcodec_device *device,
-                                  const struct wcodec_gpu_encode *l, wcodec_error *err)
+struct launching {
+    const struct wcodec_device *device;
+    wcodec_error *err;
+};
+
+static int launch_encoder(void *opaque, struct wcodec_gpu_encode *l)
 {
+    const struct launching *on = opaque;
     const struct wcodec_lanes_launch lanes = {run_encoder, l,         l->groups,
                                               l->threads,  l->shared, SEED};
-    return run(device, &lanes, err);
+    return (int)run(on->device, &lanes, on->err);
 }
 
-static struct wcodec_gpu_matrix matrix_of(const struct wcodec_matrix *m)
+static int launch_rows(void *opaque, struct wcodec_gpu_rows *l)
 {
-    return (struct wcodec_gpu_matrix){
-        .fixed = m->fixed,
-        .elements = address_of(m->elements) + m->elements_at,
-        .work = address_of(m->work) + m->work_at,
-        .payload = m->payload != NULL ? address_of(m->payload) + m->payload_at : 0,
-        .units = UNITS};
+    const struct launching *on = opaque;
+    const struct wcodec_lanes_launch lanes = {run_rows, l, l->groups, l->threads, l->shared, SEED};
+    return (int)run(on->device, &lanes, on->err);
+}
+
+static uint64_t place_of(const struct wcodec_memory *memory, uint64_t at)
+{
+    return memory != NULL ? address_of(memory) + at : 0;
+}
+
+static wcodec_status run_steps(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
+                               int (*steps)(const struct wcodec_gpu_matrix *matrix,
+                                            const struct wcodec_gpu_launcher *launcher),
+                               wcodec_error *err)
+{
+    struct launching on = {queue->device, err};
+    const struct wcodec_gpu_launcher launcher = {launch_encoder, launch_rows, &on};
+    const struct wcodec_gpu_matrix m = {.fixed = matrix->fixed,
+                                        .elements = place_of(matrix->elements, matrix->elements_at),
+                                        .work = place_of(matrix->work, matrix->work_at),
+                                        .payload = place_of(matrix->payload, matrix->payload_at),
+                                        .scratch = place_of(matrix->scratch, matrix->scratch_at),
+                                        .scratch_size = matrix->scratch_size,
+                                        .units = UNITS,
+                                        .shared = SHARED};
+    return (wcodec_status)steps(&m, &launcher);
 }
 
 static wcodec_status measure(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
                              wcodec_error *err)
 {
-    const struct wcodec_gpu_matrix m = matrix_of(matrix);
-    wcodec_status status = WCODEC_OK;
-    for (unsigned step = WCODEC_ENCODER_SHIFTS; step <= WCODEC_ENCODER_COUNTS; step++) {
-        struct wcodec_gpu_encode l;
-        wcodec_gpu_plan_encode(&m, (enum wcodec_encoder_step)step, &l);
-        if (status == WCODEC_OK)
-            status = run_encoding(queue->device, &l, err);
-    }
-    return status;
-}
-
-/* What was coded, decoded piece by piece and compared. */
-static wcodec_status compare(const struct wcodec_device *device, const struct wcodec_matrix *matrix,
-                             const struct wcodec_gpu_matrix *m, wcodec_error *err)
-{
-    const struct wcodec_fixed *f = m->fixed;
-    const uint64_t scratch = address_of(matrix->scratch) + matrix->scratch_at,
-                   differs = m->work + wcodec_matrix_work(f).differs;
-    wcodec_status status = WCODEC_OK;
-    for (uint64_t first = 0, count; first < f->rows && status == WCODEC_OK; first += count) {
-        struct wcodec_gpu_rows rows;
-        struct wcodec_gpu_encode l;
-        count = wcodec_gpu_plan_piece(f, m->payload, first, scratch, matrix->scratch_size, UNITS,
-                                      SHARED, &rows);
-        wcodec_gpu_plan_compare(m->elements + 2 * first * f->columns, scratch,
-                                2 * count * f->columns, differs, UNITS, &l);
-        const struct wcodec_lanes_launch lanes = {run_rows,     &rows,       rows.groups,
-                                                  rows.threads, rows.shared, SEED};
-        status = run(device, &lanes, err);
-        if (status == WCODEC_OK)
-            status = run_encoding(device, &l, err);
-    }
-    return status;
+    return run_steps(queue, matrix, wcodec_gpu_measure, err);
 }
 
 static wcodec_status code(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
                           wcodec_error *err)
 {
-    const struct wcodec_gpu_matrix m = matrix_of(matrix);
-    struct wcodec_gpu_encode l;
-    wcodec_gpu_plan_encode(&m, WCODEC_ENCODER_CODE, &l);
-    const wcodec_status status = run_encoding(queue->device, &l, err);
-    return status == WCODEC_OK ? compare(queue->device, matrix, &m, err) : status;
+    return run_steps(queue, matrix, wcodec_gpu_code, err);
 }
 
 const struct wcodec_backend_products wcodec_emulated_products = {multiply, decode_rows, measure,

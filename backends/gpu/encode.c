@@ -26,8 +26,8 @@ static unsigned kernel_of(enum wcodec_encoder_step step, unsigned bits)
     return k;
 }
 
-void wcodec_gpu_plan_encode(const struct wcodec_gpu_matrix *m, enum wcodec_encoder_step step,
-                            struct wcodec_gpu_encode *launch)
+static void plan_step(const struct wcodec_gpu_matrix *m, enum wcodec_encoder_step step,
+                      struct wcodec_gpu_encode *launch)
 {
     const struct wcodec_fixed *f = m->fixed;
     const struct wcodec_matrix_work w = wcodec_matrix_work(f);
@@ -55,13 +55,56 @@ void wcodec_gpu_plan_encode(const struct wcodec_gpu_matrix *m, enum wcodec_encod
     };
 }
 
-void wcodec_gpu_plan_compare(uint64_t one, uint64_t other, uint64_t size, uint64_t differs,
-                             unsigned units, struct wcodec_gpu_encode *launch)
+/* Set the word at `differs` where `size` bytes of elements are not those in scratch memory. */
+static void plan_compare(const struct wcodec_gpu_matrix *m, uint64_t elements, uint64_t size,
+                         struct wcodec_gpu_encode *launch)
 {
     *launch = (struct wcodec_gpu_encode){
         .kernel = kernel_of(WCODEC_ENCODER_COMPARE, 0),
-        .groups = groups_of(size / 16 + 1, WCODEC_ENCODER_THREADS, units),
+        .groups = groups_of(size / 16 + 1, WCODEC_ENCODER_THREADS, m->units),
         .threads = WCODEC_ENCODER_THREADS,
-        .arguments = {.elements = one, .other = other, .size = size, .differs = differs},
+        .arguments = {.elements = elements,
+                      .other = m->scratch,
+                      .size = size,
+                      .differs = m->work + wcodec_matrix_work(m->fixed).differs},
     };
+}
+
+int wcodec_gpu_measure(const struct wcodec_gpu_matrix *m,
+                       const struct wcodec_gpu_launcher *launcher)
+{
+    struct wcodec_gpu_encode l;
+    plan_step(m, WCODEC_ENCODER_SHIFTS, &l);
+    const int result = launcher->encode(launcher->opaque, &l);
+    plan_step(m, WCODEC_ENCODER_COUNTS, &l);
+    return result == 0 ? launcher->encode(launcher->opaque, &l) : result;
+}
+
+/* Rows of what was coded, as many whole bands from `first` on as scratch memory has place for:
+ * decoded to it and compared. */
+static int check_piece(const struct wcodec_gpu_matrix *m,
+                       const struct wcodec_gpu_launcher *launcher, uint64_t first, uint64_t *count)
+{
+    const struct wcodec_fixed *f = m->fixed;
+    const uint64_t most = m->scratch_size / wcodec_fixed_band_size(f) * WCODEC_FIXED_ROWS,
+                   left = f->rows - first;
+    const struct wcodec_rows wanted = {
+        .fixed = f, .first = first, .count = left < most ? left : most, .out = m->scratch};
+    struct wcodec_gpu_rows rows;
+    struct wcodec_gpu_encode l;
+    *count = wanted.count;
+    wcodec_gpu_plan_rows(&wanted, m->payload, m->units, m->shared, &rows);
+    plan_compare(m, m->elements + 2 * first * f->columns, 2 * wanted.count * f->columns, &l);
+    const int result = launcher->rows(launcher->opaque, &rows);
+    return result == 0 ? launcher->encode(launcher->opaque, &l) : result;
+}
+
+int wcodec_gpu_code(const struct wcodec_gpu_matrix *m, const struct wcodec_gpu_launcher *launcher)
+{
+    struct wcodec_gpu_encode l;
+    plan_step(m, WCODEC_ENCODER_CODE, &l);
+    int result = launcher->encode(launcher->opaque, &l);
+    for (uint64_t first = 0, count; first < m->fixed->rows && result == 0; first += count)
+        result = check_piece(m, launcher, first, &count);
+    return result;
 }

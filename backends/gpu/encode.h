@@ -5,7 +5,7 @@
 #ifndef WCODEC_GPU_ENCODE_H
 #define WCODEC_GPU_ENCODE_H
 
-#include "backends/backend.h"
+#include "backends/gpu/product.h"
 #include "backends/kernels/encode_launch.h"
 
 enum wcodec_encoder_step {
@@ -38,18 +38,28 @@ struct wcodec_gpu_encode {
     struct wcodec_encode_launch arguments;
 };
 
-/* A step on a device with so many units. The addresses are of native memory: the matrix's elements,
- * its work area and its payload. */
+/* A matrix that is measured or coded: addresses of native memory, of its elements, its work area,
+ * its payload, and of scratch memory for a band of elements at least; a device with so many units,
+ * and so many bytes of shared memory for a work-group. */
 struct wcodec_gpu_matrix {
     const struct wcodec_fixed *fixed;
     uint64_t elements, work, payload;
-    unsigned units;
+    uint64_t scratch, scratch_size;
+    unsigned units, shared;
 };
-void wcodec_gpu_plan_encode(const struct wcodec_gpu_matrix *matrix, enum wcodec_encoder_step step,
-                            struct wcodec_gpu_encode *launch);
 
-/* Set the word at `differs` where two times `size` bytes are not the same. */
-void wcodec_gpu_plan_compare(uint64_t one, uint64_t other, uint64_t size, uint64_t differs,
-                             unsigned units, struct wcodec_gpu_encode *launch);
+/* How a host launches, in order: 0, or its own number of what failed, after which there is no
+ * other. */
+struct wcodec_gpu_launcher {
+    int (*encode)(void *opaque, struct wcodec_gpu_encode *launch);
+    int (*rows)(void *opaque, struct wcodec_gpu_rows *launch);
+    void *opaque;
+};
+
+/* The launches of measure() and code() (backends/backend.h); what the launcher returned last. */
+int wcodec_gpu_measure(const struct wcodec_gpu_matrix *matrix,
+                       const struct wcodec_gpu_launcher *launcher);
+int wcodec_gpu_code(const struct wcodec_gpu_matrix *matrix,
+                    const struct wcodec_gpu_launcher *launcher);
 
 #endif

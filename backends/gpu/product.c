@@ -185,15 +185,3 @@ void wcodec_gpu_plan_rows_plain(const struct wcodec_rows *r, uint64_t matrix, un
 {
     plan_rows(r, matrix, units, false, 2, launch);
 }
-
-uint64_t wcodec_gpu_plan_piece(const struct wcodec_fixed *f, uint64_t matrix, uint64_t first,
-                               uint64_t out, uint64_t room, unsigned units, unsigned shared,
-                               struct wcodec_gpu_rows *launch)
-{
-    const uint64_t most = room / wcodec_fixed_band_size(f) * WCODEC_FIXED_ROWS,
-                   left = f->rows - first;
-    const struct wcodec_rows rows = {
-        .fixed = f, .first = first, .count = left < most ? left : most, .out = out};
-    wcodec_gpu_plan_rows(&rows, matrix, units, shared, launch);
-    return rows.count;
-}

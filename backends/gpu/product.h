@@ -87,10 +87,4 @@ uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *product, uin
 void wcodec_gpu_plan_rows_plain(const struct wcodec_rows *rows, uint64_t matrix, unsigned units,
                                 struct wcodec_gpu_rows *launch);
 
-/* Rows from `first` on to address `out`, as many whole bands as `room` bytes have place for;
- * returns their number. A band has. */
-uint64_t wcodec_gpu_plan_piece(const struct wcodec_fixed *fixed, uint64_t matrix, uint64_t first,
-                               uint64_t out, uint64_t room, unsigned units, unsigned shared,
-                               struct wcodec_gpu_rows *launch);
-
 #endif
