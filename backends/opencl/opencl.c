@@ -94,18 +94,36 @@ free_memory:
     return status;
 }
 
+bool wcodec_opencl_owns_buffer(const struct wcodec_device *d, uint64_t native, size_t *size)
+{
+    cl_mem buffer = (cl_mem)(uintptr_t)native;
+    cl_context context = NULL;
+    return d->cl->clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof(cl_context), &context, NULL) ==
+               CL_SUCCESS &&
+           d->cl->clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof *size, size, NULL) == CL_SUCCESS &&
+           context == d->context;
+}
+
+bool wcodec_opencl_owns_queue(const struct wcodec_device *d, uint64_t native,
+                              cl_command_queue_properties *properties)
+{
+    cl_command_queue queue = (cl_command_queue)(uintptr_t)native;
+    cl_context context = NULL;
+    return queue != NULL &&
+           d->cl->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(cl_context), &context,
+                                        NULL) == CL_SUCCESS &&
+           d->cl->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof *properties, properties,
+                                        NULL) == CL_SUCCESS &&
+           context == d->context;
+}
+
 /* Only buffers of the device's own context can be used in its queues. */
 static wcodec_status memory_adopt(struct wcodec_device *d, uint64_t native, uint64_t size,
                                   struct wcodec_memory **memory, wcodec_error *err)
 {
     cl_mem buffer = (cl_mem)(uintptr_t)native;
-    cl_context context = NULL;
     size_t whole = 0;
-    cl_int result =
-        d->cl->clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof(cl_context), &context, NULL);
-    if (result == CL_SUCCESS)
-        result = d->cl->clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof whole, &whole, NULL);
-    if (result != CL_SUCCESS || context != d->context)
+    if (!wcodec_opencl_owns_buffer(d, native, &whole))
         return d->host->fail(err, WCODEC_ERROR_USAGE,
                              "the buffer belongs to another OpenCL context than the device's");
     if (size > whole)
@@ -160,14 +178,8 @@ static wcodec_status queue_adopt(struct wcodec_device *d, uint64_t native,
                                  struct wcodec_queue **queue, wcodec_error *err)
 {
     cl_command_queue own = (cl_command_queue)(uintptr_t)native;
-    cl_context context = NULL;
     cl_command_queue_properties properties = 0;
-    cl_int result =
-        d->cl->clGetCommandQueueInfo(own, CL_QUEUE_CONTEXT, sizeof(cl_context), &context, NULL);
-    if (result == CL_SUCCESS)
-        result = d->cl->clGetCommandQueueInfo(own, CL_QUEUE_PROPERTIES, sizeof properties,
-                                              &properties, NULL);
-    if (result != CL_SUCCESS || context != d->context)
+    if (!wcodec_opencl_owns_queue(d, native, &properties))
         return d->host->fail(err, WCODEC_ERROR_USAGE,
                              "the queue belongs to another OpenCL context than the device's");
     if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)

@@ -207,6 +207,11 @@ cl_int wcodec_opencl_enqueue(const struct wcodec_device *device, cl_command_queu
                              cl_kernel kernel, size_t groups, size_t items, cl_event *event,
                              const char **call);
 
+/* Is native memory a buffer, or a queue, of the device's context? Then its size, or properties. */
+bool wcodec_opencl_owns_buffer(const struct wcodec_device *device, uint64_t native, size_t *size);
+bool wcodec_opencl_owns_queue(const struct wcodec_device *device, uint64_t native,
+                              cl_command_queue_properties *properties);
+
 /* Products: product.c. */
 extern const struct wcodec_backend_products wcodec_opencl_products;
 void wcodec_opencl_products_close(struct wcodec_device *device);

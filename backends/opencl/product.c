@@ -94,14 +94,8 @@ static void do_without(struct wcodec_device *d, const wcodec_error *err)
 static wcodec_status check_buffer(const struct wcodec_device *d, const char *what, uint64_t native,
                                   uint64_t bytes, wcodec_error *err)
 {
-    cl_mem buffer = (cl_mem)(uintptr_t)native;
-    cl_context context = NULL;
     size_t size = 0;
-    cl_int result =
-        d->cl->clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof(cl_context), &context, NULL);
-    if (result == CL_SUCCESS)
-        result = d->cl->clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof size, &size, NULL);
-    if (result != CL_SUCCESS || context != d->context)
+    if (!wcodec_opencl_owns_buffer(d, native, &size))
         return d->host->fail(err, WCODEC_ERROR_USAGE,
                              "%s is no buffer of the device's OpenCL context", what);
     return bytes <= size ? WCODEC_OK
@@ -112,17 +106,8 @@ static wcodec_status check_buffer(const struct wcodec_device *d, const char *wha
 
 static wcodec_status check_queue(const struct wcodec_device *d, uint64_t native, wcodec_error *err)
 {
-    cl_command_queue queue = (cl_command_queue)(uintptr_t)native;
-    cl_context context = NULL;
     cl_command_queue_properties properties = 0;
-    cl_int result = CL_INVALID_COMMAND_QUEUE;
-    if (queue != NULL)
-        result = d->cl->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(cl_context), &context,
-                                              NULL);
-    if (result == CL_SUCCESS)
-        result = d->cl->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties,
-                                              &properties, NULL);
-    if (result != CL_SUCCESS || context != d->context)
+    if (!wcodec_opencl_owns_queue(d, native, &properties))
         return d->host->fail(err, WCODEC_ERROR_USAGE,
                              "the queue is no cl_command_queue of the device's OpenCL context");
     return properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
