@@ -30,10 +30,10 @@ wcodec_status wcodec_resident_on_device(wcodec_resident *resident, const char *m
     return WCODEC_OK;
 }
 
-static wcodec_status device_failed(const wcodec_resident *r, wcodec_status status,
-                                   const wcodec_error *e, wcodec_error *err)
+wcodec_status wcodec_resident_failed(const wcodec_resident *r, wcodec_status status,
+                                     const wcodec_error *reason, wcodec_error *err)
 {
-    return wcodec_backends_failed(r->context, r->device, status, e, err);
+    return wcodec_backends_failed(r->context, r->device, status, reason, err);
 }
 
 /* Parts of a tensor, one after the other. */
@@ -76,7 +76,7 @@ wcodec_status wcodec_resident_upload(wcodec_resident *resident, struct wcodec_re
                                                   item->held, &item->memory, &e);
     if (status == WCODEC_OK)
         status = copy_parts(resident, parts, 3, item->memory, &e);
-    return status == WCODEC_OK ? status : device_failed(resident, status, &e, err);
+    return status == WCODEC_OK ? status : wcodec_resident_failed(resident, status, &e, err);
 }
 
 void wcodec_resident_unload(const wcodec_resident *resident, struct wcodec_resident_item *item)
@@ -157,7 +157,7 @@ wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
                                            .bias_dtype = l->bias_dtype};
     status = resident->device->backend->products->multiply(resident->device->device, l->queue,
                                                            &product, &e);
-    return status == WCODEC_OK ? status : device_failed(resident, status, &e, err);
+    return status == WCODEC_OK ? status : wcodec_resident_failed(resident, status, &e, err);
 }
 
 /* The rows of the first dimension that are wanted: a matrix at a fixed rate may have shorter ones.
@@ -198,7 +198,7 @@ static wcodec_status decode_rows(const wcodec_resident *resident, const struct w
     wcodec_error e = {0};
     const wcodec_status status =
         resident->device->backend->products->decode_rows(resident->device->device, queue, rows, &e);
-    return status == WCODEC_OK ? status : device_failed(resident, status, &e, err);
+    return status == WCODEC_OK ? status : wcodec_resident_failed(resident, status, &e, err);
 }
 
 static wcodec_status check_device(const wcodec_resident *resident, wcodec_error *err)

@@ -56,19 +56,13 @@ struct loader {
     struct slot slots[SLOTS];
 };
 
-static wcodec_status device_failed(const struct loader *l, wcodec_status status,
-                                   const wcodec_error *e, wcodec_error *err)
-{
-    return wcodec_backends_failed(l->resident->context, l->resident->device, status, e, err);
-}
-
 static wcodec_status allocate(const struct loader *l, enum wcodec_memory_kind kind, uint64_t size,
                               struct wcodec_memory **memory, wcodec_error *err)
 {
     wcodec_error e = {0};
     const wcodec_status status =
         wcodec_opened_allocate(l->resident->device, kind, size, memory, &e);
-    return status == WCODEC_OK ? status : device_failed(l, status, &e, err);
+    return status == WCODEC_OK ? status : wcodec_resident_failed(l->resident, status, &e, err);
 }
 
 /* Put file and tensor in front of an error. */
@@ -141,7 +135,7 @@ static wcodec_status begin(struct loader *l, wcodec_error *err)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu tensors", l->count);
     status = l->b->queue_create(l->resident->device->device, &l->queue, &e);
     if (status != WCODEC_OK)
-        return device_failed(l, status, &e, err);
+        return wcodec_resident_failed(l->resident, status, &e, err);
     return l->scratch_size != 0
                ? allocate(l, WCODEC_MEMORY_DEVICE, l->scratch_size, &l->scratch, err)
                : WCODEC_OK;
@@ -290,7 +284,7 @@ static wcodec_status measure(const struct loader *l, struct slot *s, wcodec_erro
             status = l->b->copy_out(l->queue, host_of(l, s, m), s->work, m->work_at,
                                     wcodec_matrix_work(&m->view).firsts, &e);
         if (status != WCODEC_OK) {
-            device_failed(l, status, &e, err);
+            wcodec_resident_failed(l->resident, status, &e, err);
             name_error(l, m->tensor, err);
         }
     }
@@ -373,7 +367,7 @@ static wcodec_status code_matrix(const struct loader *l, const struct slot *s, s
     status = m->suits ? code_fixed(l, s, m, &e)
                       : l->b->copy(l->queue, item->memory, 0, s->elements, m->elements_at,
                                    m->view.size, &e);
-    return status == WCODEC_OK ? status : device_failed(l, status, &e, err);
+    return status == WCODEC_OK ? status : wcodec_resident_failed(l->resident, status, &e, err);
 }
 
 /* What was measured is there: plan, and give the queue what is to be coded. */
@@ -401,7 +395,7 @@ static wcodec_status check(const struct loader *l, struct slot *s, wcodec_error 
             continue;
         const wcodec_error e = {
             .text = "what it coded does not decode to the tensor: it computes wrongly"};
-        device_failed(l, WCODEC_ERROR_DEVICE, &e, err);
+        wcodec_resident_failed(l->resident, WCODEC_ERROR_DEVICE, &e, err);
         name_error(l, m->tensor, err);
         return WCODEC_ERROR_DEVICE;
     }
@@ -417,7 +411,7 @@ static wcodec_status wait(const struct loader *l, wcodec_error *err)
 {
     wcodec_error e = {0};
     const wcodec_status status = l->b->queue_wait(l->queue, &e);
-    return status == WCODEC_OK ? status : device_failed(l, status, &e, err);
+    return status == WCODEC_OK ? status : wcodec_resident_failed(l->resident, status, &e, err);
 }
 
 /* A slot that was measured is coded; the one before it has been. */

@@ -89,6 +89,10 @@ wcodec_status wcodec_resident_upload(wcodec_resident *resident, struct wcodec_re
                                      wcodec_error *err);
 void wcodec_resident_unload(const wcodec_resident *resident, struct wcodec_resident_item *item);
 
+/* A call of its device failed: wcodec_backends_failed(). */
+wcodec_status wcodec_resident_failed(const wcodec_resident *resident, wcodec_status status,
+                                     const wcodec_error *reason, wcodec_error *err);
+
 /* A tensor that is to be there, described but without its elements, its size not 0. columns: of
  * the matrix that is to be coded at a fixed rate if that suits it; 0: it stays plain. */
 struct wcodec_resident_wanted {

@@ -153,3 +153,14 @@ wcodec_context *support_resident_fake(const char *how)
         fail_msg("%s", err.text);
     return context;
 }
+
+wcodec_status support_resident_create(const wcodec_reader *reader, const char *memory,
+                                      wcodec_resident_form form, wcodec_resident **resident,
+                                      wcodec_error *err)
+{
+    wcodec_resident_options options;
+    wcodec_resident_options_init(&options);
+    options.memory = memory;
+    options.form = form;
+    return wcodec_resident_create(reader, NULL, 0, &options, resident, err);
+}

@@ -6,6 +6,7 @@
 #define WCODEC_TESTS_UNIT_SUPPORT_RESIDENT_H
 
 #include "support_memory.h"
+#include <wcodec/resident.h>
 
 enum { SUPPORT_RESIDENT_TENSORS = 21 };
 
@@ -44,5 +45,10 @@ wcodec_reader *support_resident_open(wcodec_context *context,
 void support_resident_free(struct support_resident_file *file);
 /* A context whose device is the fake plugin's, which is as `how` says. */
 wcodec_context *support_resident_fake(const char *how);
+
+/* All tensors of a reader, in that memory. */
+wcodec_status support_resident_create(const wcodec_reader *reader, const char *memory,
+                                      wcodec_resident_form form, wcodec_resident **resident,
+                                      wcodec_error *err);
 
 #endif

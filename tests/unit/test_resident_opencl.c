@@ -84,11 +84,7 @@ static void get(const struct caller *c, cl_mem buffer, void *data, size_t size)
 static wcodec_status make(const struct caller *c, const char *memory, wcodec_resident_form form,
                           wcodec_resident **resident, wcodec_error *err)
 {
-    wcodec_resident_options options;
-    wcodec_resident_options_init(&options);
-    options.memory = memory;
-    options.form = form;
-    return wcodec_resident_create(c->reader, NULL, 0, &options, resident, err);
+    return support_resident_create(c->reader, memory, form, resident, err);
 }
 
 /* What no device is to be asked for. */

@@ -38,11 +38,7 @@ static void end(struct queued *q)
 static wcodec_status make(const struct queued *q, const char *memory, wcodec_resident_form form,
                           wcodec_resident **resident, wcodec_error *err)
 {
-    wcodec_resident_options options;
-    wcodec_resident_options_init(&options);
-    options.memory = memory;
-    options.form = form;
-    return wcodec_resident_create(q->reader, NULL, 0, &options, resident, err);
+    return support_resident_create(q->reader, memory, form, resident, err);
 }
 
 static uint64_t address_of(const void *p)
