@@ -20,6 +20,7 @@ from test_transformers import (  # noqa: E402
     Auto,
     adapted,
     coded,
+    gradients,
     llama,
     logits,
     near,
@@ -102,12 +103,7 @@ def test_gradients_and_compiling(folder, mode, backend):
     model = coded(folder, mode=mode, device_map=MAPS[0])
     expected = plain(folder, device_map=MAPS[0])
     rows = expected.model.embed_tokens(HERE).detach()
-    grads = []
-    for one in (model, expected):
-        x = rows.clone().requires_grad_()
-        one(inputs_embeds=x).logits.float().square().sum().backward()
-        grads.append(x.grad)
-    assert near(*grads, 0 if mode == "decode" else 0.03)
+    assert near(*gradients((model, expected), rows), 0 if mode == "decode" else 0.03)
     torch._dynamo.reset()
     with torch.no_grad():
         compiled = torch.compile(model, backend=backend, fullgraph=True)(HERE).logits

@@ -505,16 +505,19 @@ def test_memory_is_that_of_the_coded_form(tmp_path):
     assert grown < 0.82 * decoded
 
 
+def gradients(models, rows):
+    """Of what the models make of embedded tokens, by these."""
+    for model in models:
+        x = rows.clone().requires_grad_()
+        model(inputs_embeds=x).logits.float().square().sum().backward()
+        yield x.grad
+
+
 def test_gradients_and_compiling(folder):
     for mode in MODES:
         model, expected = coded(folder, mode=mode), plain(folder)
         rows = expected.model.embed_tokens(TOKENS).detach()
-        grads = []
-        for one in (model, expected):
-            x = rows.clone().requires_grad_()
-            one(inputs_embeds=x).logits.float().square().sum().backward()
-            grads.append(x.grad)
-        assert near(*grads, 0 if mode == "decode" else 0.03)
+        assert near(*gradients((model, expected), rows), 0 if mode == "decode" else 0.03)
         torch._dynamo.reset()
         with torch.no_grad():
             compiled = torch.compile(model, backend="eager")(TOKENS).logits
