@@ -113,8 +113,7 @@ static bool is_current(struct app *app, const char *path, const struct source *s
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) &&
-        !(stat.st_dev == input->stat.st_dev && stat.st_ino == input->stat.st_ino) &&
+    if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && !same_file(&stat, &input->stat) &&
         wcodec_reader_open_fd(app->context, fd, &reader, NULL) == WCODEC_OK) {
         wcodec_decode_options decode = app_decode_options(app);
         current = wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK && info.size == size &&

@@ -137,12 +137,6 @@ static bool write_items(struct app *app, const struct convert_list *list, struct
     return good;
 }
 
-/* The external data of a model, say. */
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* Is it one of the files that an index names? */
 static bool is_shard(const wcodec_reader *reader, const struct stat *now)
 {
@@ -155,6 +149,7 @@ static bool is_shard(const wcodec_reader *reader, const struct stat *now)
     return false;
 }
 
+/* The external data of a model, say. */
 static bool is_input(const struct convert_list *list, const char *target)
 {
     struct stat now;

@@ -36,7 +36,7 @@ static bool is_current(struct app *app, const char *path, const struct input *in
     if (fd < 0)
         return false;
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && (uint64_t)stat.st_size == info->size &&
-        !(stat.st_dev == input->stat.st_dev && stat.st_ino == input->stat.st_ino))
+        !same_file(&stat, &input->stat))
         current = file_hash(app, fd, path, hash) && memcmp(hash, info->xxh128, 16) == 0;
     close(fd);
     return current;

@@ -9,6 +9,11 @@
 #include "utils/app.h"
 #include <sys/stat.h>
 
+static inline bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 struct input {
     const char *name; /* for messages: the path, or "standard input" */
     const char *path; /* NULL: standard input */

@@ -15,11 +15,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* Was it made by this run, for another input? */
 static bool is_made(const struct app *app, const struct stat *file)
 {
