@@ -218,6 +218,11 @@ static inline uint64_t wcodec_entry_unpacked_size(const struct wcodec_entry *ent
  * wcodec_entry_unpacked_size() bytes at `payload`. WCODEC_ERROR_CORRUPT. */
 wcodec_status wcodec_entry_unpack(const struct wcodec_entry *entry, const uint8_t *stored,
                                   uint8_t *payload, wcodec_error *err);
+/* The same of one that is read for it. WCODEC_ERROR_MEMORY, _IO too. */
+wcodec_status wcodec_entry_read_packed(const struct wcodec_entry *entry,
+                                       const struct wcodec_source *source,
+                                       const wcodec_allocator *allocator, uint8_t *payload,
+                                       wcodec_error *err);
 
 /* The other way: bytes of the coded index (one zstd frame) from an index whose entries are filled
  * in (payload_offset and file_offset are not needed). *bytes is the caller's to free with the

@@ -9,6 +9,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "io/source.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -537,6 +538,23 @@ wcodec_status wcodec_entry_unpack(const struct wcodec_entry *entry, const uint8_
     wcodec_entry_tiling(entry, &tiling);
     return wcodec_packed_read(&tiling, stored, (size_t)entry->payload_size, payload,
                               entry->unpacked_size, err);
+}
+
+wcodec_status wcodec_entry_read_packed(const struct wcodec_entry *e,
+                                       const struct wcodec_source *source,
+                                       const wcodec_allocator *allocator, uint8_t *payload,
+                                       wcodec_error *err)
+{
+    uint8_t *stored = wcodec_alloc_array(allocator, e->payload_size, 1);
+    if (stored == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes",
+                           e->payload_size);
+    wcodec_status status =
+        wcodec_source_read(source, e->payload_offset, stored, (size_t)e->payload_size, err);
+    if (status == WCODEC_OK)
+        status = wcodec_entry_unpack(e, stored, payload, err);
+    wcodec_free(allocator, stored);
+    return status;
 }
 
 void wcodec_entry_blocks(const struct wcodec_entry *entry, struct wcodec_blocks *blocks,

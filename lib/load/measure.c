@@ -124,23 +124,19 @@ static wcodec_status read_payload(struct measure *m, const struct wcodec_entry *
                                   wcodec_error *err)
 {
     const wcodec_allocator *allocator = &m->context->allocator;
-    uint8_t *stored = wcodec_alloc_array(allocator, e->payload_size, 1), *unpacked = NULL;
-    wcodec_status status = WCODEC_OK;
-    if (wcodec_entry_is_packed(e))
-        unpacked = wcodec_alloc(allocator, e->unpacked_size);
-    if (stored == NULL || (wcodec_entry_is_packed(e) && unpacked == NULL))
-        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes",
-                             e->payload_size);
+    const uint64_t size = wcodec_entry_unpacked_size(e);
+    uint8_t *memory = wcodec_alloc_array(allocator, size, 1);
+    *payload = NULL;
+    if (memory == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", size);
+    const wcodec_status status =
+        wcodec_entry_is_packed(e)
+            ? wcodec_entry_read_packed(e, source, allocator, memory, err)
+            : wcodec_source_read(source, e->payload_offset, memory, (size_t)size, err);
     if (status == WCODEC_OK)
-        status =
-            wcodec_source_read(source, e->payload_offset, stored, (size_t)e->payload_size, err);
-    if (status == WCODEC_OK && unpacked != NULL)
-        status = wcodec_entry_unpack(e, stored, unpacked, err);
-    *payload = status == WCODEC_OK && unpacked == NULL ? stored : unpacked;
-    if (*payload != stored)
-        wcodec_free(allocator, stored);
-    if (status != WCODEC_OK)
-        wcodec_free(allocator, unpacked);
+        *payload = memory;
+    else
+        wcodec_free(allocator, memory);
     return status;
 }
 
@@ -290,10 +286,10 @@ static wcodec_status choose(struct measure *m, const wcodec_reader *reader, cons
 {
     for (size_t i = 0; i < count; i++) {
         struct tensor *t = &m->tensors[m->count];
-        if (tensors[i] >= reader->tensor_count)
-            return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                               "there is no tensor number %" PRIu64 ", there are %" PRIu64,
-                               tensors[i], reader->tensor_count);
+        const wcodec_status status =
+            wcodec_check_number(tensors[i], reader->tensor_count, "tensor", err);
+        if (status != WCODEC_OK)
+            return status;
         t->entry = wcodec_reader_entry_of_tensor(reader, tensors[i], &t->shard);
         t->entry = wcodec_shard_resolve(t->shard, t->entry);
         if (is_decoded(m, t->entry, &t->layout))

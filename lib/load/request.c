@@ -87,12 +87,10 @@ static wcodec_status find_range(const wcodec_reader *reader, const wcodec_load_i
 {
     wcodec_status status =
         wcodec_reserved_check(item->reserved, sizeof item->reserved, "load item", err);
+    if (status == WCODEC_OK)
+        status = wcodec_check_number(item->tensor, reader->tensor_count, "tensor", err);
     if (status != WCODEC_OK)
         return status;
-    if (item->tensor >= reader->tensor_count)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "there is no tensor number %" PRIu64 ", there are %" PRIu64,
-                           item->tensor, reader->tensor_count);
     const struct wcodec_shard *shard;
     const struct wcodec_entry *e = wcodec_reader_entry_of_tensor(reader, item->tensor, &shard);
     uint64_t rows = e->rank > 0 ? e->shape[0] : 1, begin = 0, end = e->size;

@@ -38,30 +38,18 @@ static void fail(struct reading *r, const struct wcodec_load_range *range, wcode
     r->status = status;
 }
 
-/* A packed payload is unpacked to where it is staged. */
-static wcodec_status read_packed(const struct segment *s, uint8_t *staged, wcodec_error *err)
-{
-    const struct wcodec_load_tensor *t = s->part->tensor;
-    uint8_t *stored = wcodec_alloc(t->allocator, (size_t)s->size);
-    if (stored == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", s->size);
-    wcodec_status status = wcodec_source_read(&t->source, s->offset, stored, (size_t)s->size, err);
-    if (status == WCODEC_OK)
-        status = wcodec_entry_unpack(s->part->range->entry, stored, staged, err);
-    wcodec_free(t->allocator, stored);
-    return status;
-}
-
 static void read_task(void *argument, size_t i)
 {
     struct reading *r = argument;
     const struct segment *s = &r->segments[i];
     uint8_t *staged = r->slot->stage.data + s->staged;
     wcodec_error error = {0};
-    const wcodec_status status = wcodec_entry_is_packed(s->part->range->entry)
-                                     ? read_packed(s, staged, &error)
-                                     : wcodec_source_read(&s->part->tensor->source, s->offset,
-                                                          staged, (size_t)s->size, &error);
+    const wcodec_status status =
+        wcodec_entry_is_packed(s->part->range->entry)
+            ? wcodec_entry_read_packed(s->part->range->entry, &s->part->tensor->source,
+                                       s->part->tensor->allocator, staged, &error)
+            : wcodec_source_read(&s->part->tensor->source, s->offset, staged, (size_t)s->size,
+                                 &error);
     fail(r, s->part->range, status, &error);
 }
 

@@ -5,11 +5,11 @@
 
 #include "format/layout.h"
 #include "format/safetensors.h"
+#include "read/reader.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 struct wcodec_original {
@@ -61,18 +61,10 @@ void wcodec_original_describe(const wcodec_original *original, wcodec_original_i
     memcpy(info->note, l->remark.text, size);
 }
 
-static wcodec_status check_number(uint64_t i, uint64_t count, const char *what, wcodec_error *err)
-{
-    if (i < count)
-        return WCODEC_OK;
-    return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                       "there is no %s number %" PRIu64 ", there are %" PRIu64, what, i, count);
-}
-
 wcodec_status wcodec_original_tensor(const wcodec_original *original, uint64_t i,
                                      wcodec_tensor_info *info, wcodec_error *err)
 {
-    const wcodec_status status = check_number(i, original->layout->count, "tensor", err);
+    const wcodec_status status = wcodec_check_number(i, original->layout->count, "tensor", err);
     if (status != WCODEC_OK)
         return status;
     const struct wcodec_layout_tensor *t = &original->layout->tensors[i];
@@ -95,7 +87,7 @@ wcodec_status wcodec_original_metadata(const wcodec_original *original, uint64_t
                                        const char **key, const char **value, wcodec_error *err)
 {
     const struct wcodec_file_layout *l = original->layout;
-    const wcodec_status status = check_number(i, metadata_count(l), "metadata pair", err);
+    const wcodec_status status = wcodec_check_number(i, metadata_count(l), "metadata pair", err);
     if (status != WCODEC_OK)
         return status;
     const char **metadata = l->safetensors != NULL ? l->safetensors->metadata : l->metadata;

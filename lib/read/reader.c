@@ -242,7 +242,7 @@ uint64_t wcodec_reader_entry_count(const wcodec_reader *reader)
     return reader->entry_count;
 }
 
-static wcodec_status check_number(uint64_t i, uint64_t count, const char *what, wcodec_error *err)
+wcodec_status wcodec_check_number(uint64_t i, uint64_t count, const char *what, wcodec_error *err)
 {
     if (i < count)
         return WCODEC_OK;
@@ -253,7 +253,7 @@ static wcodec_status check_number(uint64_t i, uint64_t count, const char *what, 
 wcodec_status wcodec_reader_file(const wcodec_reader *reader, uint64_t i, wcodec_file_info *info,
                                  wcodec_error *err)
 {
-    wcodec_status status = check_number(i, reader->shard_count, "file", err);
+    wcodec_status status = wcodec_check_number(i, reader->shard_count, "file", err);
     if (status != WCODEC_OK)
         return status;
     const struct wcodec_shard *s = &reader->shards[i];
@@ -452,7 +452,7 @@ static void describe(const wcodec_reader *reader, const struct wcodec_shard *s,
 wcodec_status wcodec_reader_tensor(const wcodec_reader *reader, uint64_t i,
                                    wcodec_tensor_info *info, wcodec_error *err)
 {
-    wcodec_status status = check_number(i, reader->tensor_count, "tensor", err);
+    wcodec_status status = wcodec_check_number(i, reader->tensor_count, "tensor", err);
     if (status != WCODEC_OK)
         return status;
     const struct wcodec_shard *s;
@@ -464,7 +464,7 @@ wcodec_status wcodec_reader_tensor(const wcodec_reader *reader, uint64_t i,
 wcodec_status wcodec_reader_entry(const wcodec_reader *reader, uint64_t i, wcodec_tensor_info *info,
                                   wcodec_error *err)
 {
-    wcodec_status status = check_number(i, reader->entry_count, "entry", err);
+    wcodec_status status = wcodec_check_number(i, reader->entry_count, "entry", err);
     if (status != WCODEC_OK)
         return status;
     const struct wcodec_shard *s = wcodec_reader_shard_of_entry(reader, i);
@@ -495,9 +495,10 @@ uint64_t wcodec_reader_metadata_count(const wcodec_reader *reader, uint64_t file
 wcodec_status wcodec_reader_metadata(const wcodec_reader *reader, uint64_t file, uint64_t i,
                                      const char **key, const char **value, wcodec_error *err)
 {
-    wcodec_status status = check_number(file, reader->shard_count, "file", err);
+    wcodec_status status = wcodec_check_number(file, reader->shard_count, "file", err);
     if (status == WCODEC_OK)
-        status = check_number(i, wcodec_reader_metadata_count(reader, file), "metadata pair", err);
+        status = wcodec_check_number(i, wcodec_reader_metadata_count(reader, file), "metadata pair",
+                                     err);
     if (status != WCODEC_OK)
         return status;
     *key = reader->shards[file].index->metadata[2 * i];

@@ -79,6 +79,9 @@ const struct wcodec_entry *wcodec_reader_entry_of_tensor(const struct wcodec_rea
                                                          uint64_t i,
                                                          const struct wcodec_shard **shard);
 
+/* Is there a file, tensor, entry, ... (`what`) of that number? WCODEC_ERROR_USAGE. */
+wcodec_status wcodec_check_number(uint64_t i, uint64_t count, const char *what, wcodec_error *err);
+
 /* The caller's options, or the defaults if `from` is NULL. WCODEC_ERROR_USAGE. */
 wcodec_status wcodec_decode_options_read(const wcodec_decode_options *from,
                                          wcodec_decode_options *options, wcodec_error *err);

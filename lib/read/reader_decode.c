@@ -88,12 +88,10 @@ static wcodec_status begin_request(const wcodec_reader *reader, uint64_t i, void
     wcodec_status status = wcodec_context_usable(reader->context, err);
     if (status == WCODEC_OK)
         status = wcodec_decode_options_read(options, &own, err);
+    if (status == WCODEC_OK)
+        status = wcodec_check_number(i, reader->tensor_count, "tensor", err);
     if (status != WCODEC_OK)
         return status;
-    if (i >= reader->tensor_count)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "there is no tensor number %" PRIu64 ", there are %" PRIu64, i,
-                           reader->tensor_count);
     *r = (struct request){.dst = dst, .options = own};
     r->entry = wcodec_reader_entry_of_tensor(reader, i, &r->shard);
     return WCODEC_OK;
