@@ -157,7 +157,10 @@ class Device:
                 one = size // count
                 numbers = (ctypes.c_int64 * count).from_address(rows)
                 for i, row in enumerate(numbers):
-                    self.decode(made, info, row, 1, address + i * one, one)
+                    if info.form == "plain":
+                        call.read(info.native, one * row, address + i * one, one)
+                    else:
+                        self.decode(made, info, row, 1, address + i * one, one)
                 return
             index, out = call.buffer(8 * count, rows), call.buffer(size)
             status = lib.wcodec_resident_gather_queued(
