@@ -133,9 +133,8 @@ static void run_levels(const struct wcodec_coded *coded, const char *only, const
     struct decoding d = {.out = out};
     struct wcodec_tiles *tiles;
     wcodec_error err;
-    uint8_t *payload = take_pages(coded->payload_size), *to = payload;
-    for (unsigned i = 0; i < coded->part_count; to += coded->parts[i++].size)
-        memcpy(to, coded->parts[i].data, coded->parts[i].size);
+    uint8_t *payload = take_pages(coded->payload_size);
+    wcodec_coded_join(coded, payload);
     if (wcodec_tiles_read(coded->tiling, payload, coded->payload_size, &wcodec_default_allocator,
                           &tiles, &err))
         fail(err.text);

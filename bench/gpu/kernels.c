@@ -379,11 +379,8 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
         fprintf(stderr, "%s: the encoder chose coding %u\n", row->name, t->coded.coding);
         exit(1);
     }
-    uint8_t *payload = malloc(t->coded.payload_size), *p = payload;
-    for (unsigned i = 0; i < t->coded.part_count; i++) {
-        memcpy(p, t->coded.parts[i].data, t->coded.parts[i].size);
-        p += t->coded.parts[i].size;
-    }
+    uint8_t *payload = malloc(t->coded.payload_size);
+    wcodec_coded_join(&t->coded, payload);
     t->payload = payload;
     if (is_fixed(row))
         return;

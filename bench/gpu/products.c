@@ -271,11 +271,8 @@ static void run_shape(struct bench *b, const uint16_t *pool)
         fputs("the encoder chose another coding\n", stderr);
         exit(1);
     }
-    uint8_t *payload = malloc(coded.payload_size), *p = payload;
-    for (unsigned i = 0; i < coded.part_count; i++) {
-        memcpy(p, coded.parts[i].data, coded.parts[i].size);
-        p += coded.parts[i].size;
-    }
+    uint8_t *payload = malloc(coded.payload_size);
+    wcodec_coded_join(&coded, payload);
     printf("%llux%llu, %.3f bits an element\n", (unsigned long long)b->rows,
            (unsigned long long)b->columns, 8 * (double)coded.payload_size / (double)elements);
     b->fixed = coded.fixed;

@@ -30,6 +30,18 @@ size_t wcodec_encode_workers(wcodec_context *context, uint64_t scratch, uint64_t
     return (size_t)(workers < work ? workers : work);
 }
 
+size_t wcodec_coded_join(const struct wcodec_coded *coded, uint8_t *to)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < coded->part_count; i++) {
+        const struct wcodec_coded_part *part = &coded->parts[i];
+        if (part->size != 0)
+            memcpy(to + size, part->data, (size_t)part->size);
+        size += (size_t)part->size;
+    }
+    return size;
+}
+
 void wcodec_coded_free(struct wcodec_coded *coded)
 {
     for (size_t i = 0; i < coded->part_count; i++)

@@ -92,6 +92,8 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
                                    const struct wcodec_encode_settings *settings,
                                    wcodec_dtype dtype, const void *data, uint64_t size,
                                    struct wcodec_coded *coded, wcodec_error *err);
+/* The payload in one piece to `to`; returns its size. */
+size_t wcodec_coded_join(const struct wcodec_coded *coded, uint8_t *to);
 void wcodec_coded_free(struct wcodec_coded *coded);
 
 /* Put `size` bytes before the payload; they belong to `coded` then, and are freed where that fails.

@@ -25,15 +25,6 @@ static bool is_tried(int level, const struct wcodec_coded *coded)
     return level >= WCODEC_LEVEL_SIZE || about + about / 4 > coded->payload_size / WORTH;
 }
 
-static void join(const struct wcodec_coded *coded, uint8_t *payload)
-{
-    for (size_t i = 0; i < coded->part_count; i++) {
-        if (coded->parts[i].size != 0)
-            memcpy(payload, coded->parts[i].data, (size_t)coded->parts[i].size);
-        payload += coded->parts[i].size;
-    }
-}
-
 /* One part in place of all. */
 static void take(struct wcodec_coded *coded, uint8_t *packed, size_t size)
 {
@@ -59,7 +50,7 @@ wcodec_status wcodec_coded_pack(const struct wcodec_encode_settings *settings,
         wcodec_free(coded->allocator, payload);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a packed payload");
     }
-    join(coded, payload);
+    wcodec_coded_join(coded, payload);
     const size_t made = wcodec_packed_write(coded->tiling, payload, size, packed, size);
     wcodec_status status = WCODEC_OK;
     const bool pack = made != 0 && pays(settings->level, size, made);

@@ -18,8 +18,7 @@ enum {
     GATHERED_BYTES = 1 << 16,
     GATHERED_PART = 1 << 14, /* larger parts are written as they are */
     PIECE_BYTES = 1 << 20,   /* by one thread */
-    /* Levels from this one on are for size. */
-    ORDER0_UNIT = 128, /* their order-0 bounds are rounded up to so many bits */
+    ORDER0_UNIT = 128,       /* at levels for size order-0 bounds are rounded up to so many bits */
     GROUP_ENTRIES = 256
 };
 
@@ -300,15 +299,9 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
 static uint64_t hash_small(wcodec_leaf_fn leaf, const struct wcodec_coded *coded)
 {
     uint8_t bytes[WCODEC_LEAF_BYTES];
-    size_t size = 0;
     if (coded->part_count == 1)
         return wcodec_tree_of(leaf, coded->parts[0].data, coded->parts[0].size).low;
-    for (size_t i = 0; i < coded->part_count; i++) {
-        if (coded->parts[i].size != 0)
-            memcpy(bytes + size, coded->parts[i].data, (size_t)coded->parts[i].size);
-        size += (size_t)coded->parts[i].size;
-    }
-    return wcodec_tree_of(leaf, bytes, size).low;
+    return wcodec_tree_of(leaf, bytes, wcodec_coded_join(coded, bytes)).low;
 }
 
 static void hash_part(void *argument, size_t i)
@@ -478,6 +471,8 @@ static wcodec_status keep_payload(struct wcodec_output *output, const struct wco
                                   wcodec_error *err)
 {
     const size_t needed = output->group_size + (size_t)coded->payload_size;
+    if (coded->payload_size == 0)
+        return WCODEC_OK; /* there may be no memory yet */
     if (needed > output->group_bytes_room) {
         const size_t most = group_limits(output).bytes, twice = 2 * needed + (1 << 16),
                      room = twice < most ? twice : most;
@@ -487,12 +482,7 @@ static wcodec_status keep_payload(struct wcodec_output *output, const struct wco
         output->group_bytes = bytes;
         output->group_bytes_room = room;
     }
-    for (size_t i = 0; i < coded->part_count; i++) {
-        const size_t size = (size_t)coded->parts[i].size;
-        if (size != 0)
-            memcpy(output->group_bytes + output->group_size, coded->parts[i].data, size);
-        output->group_size += size;
-    }
+    output->group_size += wcodec_coded_join(coded, output->group_bytes + output->group_size);
     return WCODEC_OK;
 }
 
