@@ -38,19 +38,23 @@
 #define WCODEC_BACKEND_H
 
 #include "coding/blocks.h"
+#include "coding/device_table.h"
 #include "coding/fixed.h"
 #include "coding/fragments.h"
 #include "coding/lossy.h"
+#include "coding/measure.h"
 #include "coding/tile.h"
 #include "core/error.h"
 #include <wcodec/context.h>
 
 /* Raised by hand, by one, with every change of this file or of coding/tiling.h, coding/table.h,
- * coding/blocks.h, coding/fixed.h, coding/fragments.h, coding/lossy.h and coding/tile.h that a
- * plugin could notice: plugins of any other number are refused. 6: numbers and sizes are compared
- * one by one. 8: jobs of matrices at a fixed rate. 9: products with these, and their rows; jobs of
- * matrices in fragments. 10: matrices are coded at a fixed rate. */
-#define WCODEC_BACKEND_ABI 10u
+ * coding/blocks.h, coding/device_table.h, coding/fixed.h, coding/fragments.h, coding/lossy.h,
+ * coding/measure.h and coding/tile.h that a plugin could notice: plugins of any other number are
+ * refused. 6: numbers and sizes are compared one by one. 8: jobs of matrices at a fixed rate. 9:
+ * products with these, and their rows; jobs of matrices in fragments. 10: matrices are coded at a
+ * fixed rate. 11: indices that are no row's are counted; tensors are kept coded; tensors are coded
+ * in tiles. 12: tensors are measured. */
+#define WCODEC_BACKEND_ABI 12u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -67,6 +71,14 @@
     X(wcodec_rows) \
     X(wcodec_matrix) \
     X(wcodec_backend_products) \
+    X(wcodec_backend_encoders) \
+    X(wcodec_tensor_coding) \
+    X(wcodec_tensor_totals) \
+    X(wcodec_tensor_work) \
+    X(wcodec_tensor_measure) \
+    X(wcodec_measure_work) \
+    X(wcodec_measured) \
+    X(wcodec_device_table) \
     X(wcodec_fixed_counts) \
     X(wcodec_tiling) \
     X(wcodec_tiles) \
@@ -91,6 +103,7 @@ struct wcodec_memory;
 struct wcodec_queue;
 struct wcodec_event;
 struct wcodec_batch;
+struct wcodec_kept;
 
 /* What the core does for a backend. Lives as long as the state; all functions may be called from
  * any thread. */
@@ -248,7 +261,7 @@ struct wcodec_job_result {
  * write it; and y = x W^T + bias. x, y and bias are native addresses; on OpenCL, which has none,
  * cl_mem that they begin. */
 struct wcodec_product {
-    const struct wcodec_fixed *fixed;
+    const struct wcodec_fixed *fixed; /* NULL: as `kept` has it, with kept_work() bytes of `work` */
     struct wcodec_memory *memory;
     uint64_t offset;
     uint64_t x; /* BF16, aligned to the element, as the others are to theirs */
@@ -259,11 +272,16 @@ struct wcodec_product {
     uint64_t vectors;     /* of x and y, not 0 */
     wcodec_dtype y_dtype; /* BF16, F16 or F32 */
     wcodec_dtype bias_dtype;
+    struct wcodec_kept *kept; /* then x and x_stride are multiples of 16 */
+    struct wcodec_memory *work;
 };
 
 /* Rows of such a matrix, which may have foreign elements: those of the numbers at native address
  * `indices` (int64; one that is no row's is a row of zeros), or `count` from `first` on. They go to
- * the native address `out`, aligned to the element. Addresses on OpenCL as above. */
+ * the native address `out`, aligned to the element. Addresses on OpenCL as above.
+ *
+ * outside: native memory of kind DEVICE, of two words, or 0. The first one grows by the number of
+ * indices that are no row's; the second one is set to `number` where there are any. */
 struct wcodec_rows {
     const struct wcodec_fixed *fixed;
     struct wcodec_memory *memory;
@@ -272,6 +290,8 @@ struct wcodec_rows {
     uint64_t first;
     uint64_t count; /* not 0 */
     uint64_t out;
+    uint64_t outside;
+    uint32_t number;
 };
 
 /* A matrix of BF16 that a device codes at a fixed rate (doc/format.md 6). Places are multiples of
@@ -325,6 +345,130 @@ struct wcodec_backend_products {
      * and not written if they are. */
     wcodec_status (*code)(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
                           wcodec_error *err);
+
+    /* The rest is NULL where nothing is kept coded. `job` is all tiles of a tensor, verified, to
+     * destination 0 of no memory (NULL), its payload in memory of kind DEVICE, which stays as it is
+     * as long as the tensor is kept; what else the job refers to need not. It is made ready to be
+     * decoded, decoded to the beginning of `scratch`, which has room for all of it, and *result is
+     * what came of that: if that is a fault, nothing is kept. The host waits for all this. */
+    wcodec_status (*keep)(struct wcodec_queue *queue, const struct wcodec_job *job,
+                          struct wcodec_memory *scratch, struct wcodec_job_result *result,
+                          struct wcodec_kept **kept, wcodec_error *err);
+    /* Bytes of the device's memory that it takes besides the payload. */
+    uint64_t (*kept_size)(const struct wcodec_kept *kept);
+    /* Give the decoding of bytes [begin, end) to a queue of the caller's, by its native handle, to
+     * native address `out` (a multiple of 16, else WCODEC_ERROR_USAGE; of a cl_mem its first byte),
+     * without an allocation and without waiting. All of a tensor, or what its tiles have alone:
+     * else WCODEC_ERROR_UNSUPPORTED. Decodings of one tensor must not overlap in time. */
+    wcodec_status (*kept_decode)(struct wcodec_kept *kept, uint64_t queue, uint64_t begin,
+                                 uint64_t end, uint64_t out, wcodec_error *err);
+    /* Bytes of memory that products with it, a matrix of BF16 in fragments, work with; 0: there are
+     * none. */
+    uint64_t (*kept_work)(const struct wcodec_kept *kept);
+    /* No queue works on it any more. */
+    void (*kept_free)(struct wcodec_kept *kept);
+};
+
+/* A tensor that a device codes in tiles (doc/format.md 2), by what has been decided. Places are
+ * multiples of 256 in memory of kind DEVICE, `size` of an area's place is what there is room for:
+ * of states and raw bits at least what they take if all tiles have mode 0. */
+struct wcodec_tensor_coding {
+    const struct wcodec_tiling *tiling; /* prefix_size is not looked at */
+    struct wcodec_memory *elements;
+    uint64_t elements_at;
+    struct wcodec_memory *work; /* wcodec_tensor_work() */
+    uint64_t work_at;
+    struct wcodec_area_place directory;
+    struct wcodec_area_place areas[WCODEC_AREAS]; /* `begin` is not looked at */
+    uint8_t base;                                 /* pairs: of the table's window */
+    uint8_t common;                               /* pairs: the most frequent symbol */
+};
+
+/* What all tiles take. */
+struct wcodec_tensor_totals {
+    uint64_t words;
+    uint64_t streams; /* of mode 0 */
+    uint64_t raw;     /* bytes */
+    uint64_t outliers;
+};
+
+/* Where things are in such a tensor's work area, which begins with its struct wcodec_device_table.
+ * Of a tile: 32 states; room for some outliers; room for all words. */
+struct wcodec_tensor_work {
+    uint64_t states;
+    uint64_t outliers;
+    uint64_t outliers_part; /* words of a tile */
+    uint64_t words;
+    uint64_t words_part; /* bytes of a tile */
+    uint64_t sums;       /* of ranges of 2^range_log2 tiles */
+    unsigned range_log2;
+    uint64_t totals; /* struct wcodec_tensor_totals */
+    uint64_t size;
+};
+static inline struct wcodec_tensor_work wcodec_tensor_work(const struct wcodec_tiling *t)
+{
+    const bool p12 = t->fields[t->coded[0]].profile == WCODEC_P12;
+    struct wcodec_tensor_work w = {.states = sizeof(struct wcodec_device_table),
+                                   .outliers_part = (uint64_t)1 << (t->tile_log2 - 4),
+                                   .words_part = (uint64_t)1 << (t->tile_log2 + p12),
+                                   .range_log2 = 5};
+    while (w.range_log2 < 14 && (uint64_t)1 << 2 * w.range_log2 < t->tiles)
+        w.range_log2++;
+    w.outliers = w.states + 128 * t->tiles;
+    w.words = wcodec_align_u64(w.outliers + 4 * w.outliers_part * t->tiles, 512);
+    w.sums = w.words + w.words_part * t->tiles;
+    w.totals = w.sums + 16 * ((t->tiles >> w.range_log2) + 1);
+    w.size = w.totals + sizeof(struct wcodec_tensor_totals);
+    return w;
+}
+
+/* A tensor that a device measures, with elements of 1, 2 or 4 bytes. Places are multiples of 256 in
+ * memory of kind DEVICE. */
+struct wcodec_tensor_measure {
+    struct wcodec_memory *elements;
+    uint64_t elements_at;
+    struct wcodec_memory *work; /* wcodec_measure_work() */
+    uint64_t work_at;
+    uint64_t count; /* of elements, not 0 */
+    unsigned element_log2;
+    unsigned field_count;
+    struct wcodec_measured_field fields[WCODEC_MEASURED_FIELDS];
+};
+
+/* Where things are in such a tensor's work area, which begins with wcodec_log2_table of
+ * lib/encode/tables.h. */
+struct wcodec_measure_work {
+    uint64_t result; /* struct wcodec_measured */
+    uint64_t parts_at;
+    uint64_t blocks;
+    uint32_t parts; /* of the tensor, that are counted each by itself */
+    uint64_t size;
+};
+static inline struct wcodec_measure_work wcodec_measure_work(uint64_t count)
+{
+    struct wcodec_measure_work w = {.result = 1280, .blocks = (count + 4095) / 4096};
+    w.parts = w.blocks < 8 ? 1 : w.blocks / 8 > 4096 ? 4096 : (uint32_t)(w.blocks / 8);
+    w.parts_at = wcodec_align_u64(w.result + sizeof(struct wcodec_measured), 256);
+    w.size = w.parts_at + (uint64_t)4144 * w.parts;
+    return w;
+}
+
+struct wcodec_backend_encoders {
+    /* Can such a tensor be coded? Cheap, no device work. */
+    bool (*supports)(struct wcodec_device *device, const struct wcodec_tiling *tiling);
+
+    /* Checks and descriptors to the directory, which follow each other there, and the areas, byte
+     * for byte what lib/encode/assemble.c makes of this plan; totals to the work area, in which the
+     * caller has put the table. Of an area that is too small for its total nothing past its end is
+     * written, and it is of no use. Waits for nothing. */
+    wcodec_status (*code)(struct wcodec_queue *queue, const struct wcodec_tensor_coding *coding,
+                          wcodec_error *err);
+
+    /* NULL: there is none. Counts to the work area, in which the caller has put the logarithms;
+     * what lib/encode/statistics.c counts of the same blocks. Waits for nothing.
+     * WCODEC_ERROR_UNSUPPORTED where supports() says no to all. */
+    wcodec_status (*measure)(struct wcodec_queue *queue,
+                             const struct wcodec_tensor_measure *measure, wcodec_error *err);
 };
 
 struct wcodec_backend {
@@ -339,6 +483,9 @@ struct wcodec_backend {
 
     /* NULL: none of its devices has WCODEC_DEVICE_PRODUCTS. */
     const struct wcodec_backend_products *products;
+
+    /* NULL: none of its devices codes tensors in tiles. */
+    const struct wcodec_backend_encoders *encoders;
 
     /* Open the backend: load and start the driver, find devices. Without a usable driver
      * WCODEC_ERROR_BACKEND, and the text is the reason that the user sees

@@ -119,7 +119,10 @@ static double zstd_bits(const uint8_t *data, size_t size)
 static void describe(const struct wcodec_coded *coded, char *text, size_t size)
 {
     static const char *const names[] = {"constant", "tiles", "zstd", "alias", "blocks", "lossy"};
-    snprintf(text, size, "%s", coded->coding < 6 ? names[coded->coding] : "?");
+    snprintf(text, size, "%s",
+             coded->coding < 6                       ? names[coded->coding]
+             : coded->coding == WCODEC_CODING_MASKED ? "masked"
+                                                     : "?");
     if (coded->coding != WCODEC_CODING_TILES)
         return;
     size_t at = 0;

@@ -15,14 +15,14 @@ _wcodec_tensors () {
 
 _wcodec () {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' values='' i
-    local commands='compress decompress list info test verify cat extract convert bench devices report help version'
+    local commands='compress decompress list info test verify cat extract convert rebase bench devices report help version'
     local common='--threads= --backend= --memory-limit= --quiet --verbose --no-progress --color= --help --version'
     local output='--output= --stdout --force --no-sync'
     COMPREPLY=()
 
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-        compress|decompress|list|info|test|verify|cat|extract|convert|bench|devices|report|help|version) command=${COMP_WORDS[i]}; break ;;
+        compress|decompress|list|info|test|verify|cat|extract|convert|rebase|bench|devices|report|help|version) command=${COMP_WORDS[i]}; break ;;
         -z) command=compress; break ;;
         -d) command=decompress; break ;;
         -l) command=list; break ;;
@@ -56,7 +56,7 @@ _wcodec () {
     --lossy-scale) COMPREPLY=($(compgen -W 'tensor row' -- "$value")); return ;;
     # No words of ours: bash completes names itself then, with spaces and all that must be quoted.
     -O|--output-dir) compopt -o dirnames; return ;;
-    -o|--output|--png|--original) compopt -o default; return ;;
+    -o|--output|--png|--original|--base) compopt -o default; return ;;
     --tensor)
         mapfile -t COMPREPLY < <(_wcodec_tensors "${COMP_WORDS[@]:1}" | grep -F -e "$value" | while read -r i; do
             [[ $i == "$value"* ]] && printf '%q\n' "$i"
@@ -64,20 +64,21 @@ _wcodec () {
         return
         ;;
     -n) [[ $command == bench ]] && return ;; # compress's takes no value
-    -T|--threads|--iterations|--memory-limit|--sample|--only|--slice|--xxh128|--include|--exclude) return ;;
+    -T|--threads|--iterations|--memory-limit|--base-depth|--sample|--only|--slice|--xxh128|--include|--exclude) return ;;
     esac
 
     if [[ $word == -* ]]; then
         local options=$common
         case $command in
-        compress) options+=" --json $output --output-dir= --recursive --keep --rm --level= --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --include= --exclude= --name --no-name --raw --strict --no-verify --index= --tensor= --only= --filelist=" ;;
-        decompress) options+=" --json $output --output-dir= --recursive --keep --rm --tensor= --only= --filelist= --keep-going --no-checksum" ;;
-        cat|extract) options+=" $output --tensor= --slice= --no-checksum" ;;
-        convert) options+=" $output --recursive --dequantize=" ;;
-        list|info) options+=' --json --filelist=' ;;
+        compress) options+=" --json $output --output-dir= --recursive --keep --rm --level= --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --include= --exclude= --name --no-name --raw --strict --no-verify --base= --base-depth= --index= --tensor= --only= --filelist=" ;;
+        decompress) options+=" --json $output --output-dir= --recursive --keep --rm --base= --base-depth= --tensor= --only= --filelist= --keep-going --no-checksum" ;;
+        cat|extract) options+=" $output --base= --base-depth= --tensor= --slice= --no-checksum" ;;
+        rebase) options+=" --json $output --base= --base-depth= --from=" ;;
+        convert) options+=" $output --base= --base-depth= --recursive --dequantize=" ;;
+        list|info) options+=' --base= --base-depth= --json --filelist=' ;;
         devices|version) options+=' --json' ;;
-        test) options+=' --json --recursive --quick --filelist=' ;;
-        verify) options+=' --json --recursive --xxh128=' ;;
+        test) options+=' --base= --base-depth= --json --recursive --quick --filelist=' ;;
+        verify) options+=' --base= --base-depth= --json --recursive --xxh128=' ;;
         bench) options+=' --json --iterations= --sample= --level= --fast --best --tune= --tile= --profile= --predict=' ;;
         report) options+=' --output= --force --png= --original= --no-exponents' ;;
         esac

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of wcodec for fish.
 
-set -l commands compress decompress list info test verify cat extract convert bench devices report help version
+set -l commands compress decompress list info test verify cat extract convert rebase bench devices report help version
 
 # The names of the tensors in the .wcodec files among the words, as far as JSON has them unescaped.
 function __wcodec_tensors
@@ -23,6 +23,7 @@ complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a verify -
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a cat -d 'Write one tensor'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a extract -d 'Write one tensor'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a convert -d 'Make a safetensors file'
+complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a rebase -d 'Make deltas of another base, or none'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a bench -d 'Measure ratio and speed'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a devices -d 'List backends and devices'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a report -d 'Make a page of charts (Python package)'
@@ -40,15 +41,15 @@ complete -c wcodec -l no-progress -d 'No progress bar'
 complete -c wcodec -l color -x -a 'auto always never' -d 'Colours'
 complete -c wcodec -s h -l help -d 'Help'
 complete -c wcodec -s V -l version -d 'Version'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert report' -s o -l output -r -F -d 'Name of the output'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert' -s c -l stdout -d 'Write to standard output'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert report' -s f -l force -d 'Replace existing outputs'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert' -l no-sync -d 'Do not wait for the disk'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert rebase report' -s o -l output -r -F -d 'Name of the output'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert rebase' -s c -l stdout -d 'Write to standard output'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert rebase report' -s f -l force -d 'Replace existing outputs'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract convert rebase' -l no-sync -d 'Do not wait for the disk'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s O -l output-dir -x -a '(__fish_complete_directories)' -d 'Folder for outputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s k -l keep -d 'Keep inputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -l rm -d 'Remove inputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress convert test verify' -s r -l recursive -d 'Go through folders'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info test verify bench devices version' -l json -d 'As JSON'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info test verify rebase bench devices version' -l json -d 'As JSON'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l fast -d 'Level 1'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l best -d 'Level 9'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l level -x -a '1 2 3 4 5 6 7 8 9' -d 'Level'
@@ -65,6 +66,9 @@ complete -c wcodec -n '__fish_seen_subcommand_from compress' -s n -l no-name -d 
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l raw -d 'Opaque bytes'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l strict -d 'Refuse an input in which no tensors are found'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l no-verify -d 'Do not decode and compare'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info test verify cat extract convert rebase' -l base -r -F -d 'File or folder that deltas are made of'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info test verify cat extract convert rebase' -l base-depth -x -d 'Deltas that may stand on each other'
+complete -c wcodec -n '__fish_seen_subcommand_from rebase' -l from -r -F -d 'Base that deltas have now'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l index -x -a 'end front' -d 'Place of the index'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info test' -l filelist -r -F -d 'File with names of inputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract' -l tensor -x -a '(__wcodec_tensors)' -d 'Only this tensor'

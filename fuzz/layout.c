@@ -5,6 +5,7 @@
  * bytes that their types and shapes make. Of an ONNX model, the same bytes are its external data,
  * too. */
 #include "format/layout.h"
+#include "format/onnx.h"
 #include "core/dtype.h"
 #include "core/memory.h"
 #include "fuzz/fuzz.h"
@@ -32,18 +33,24 @@ static void check_external(const struct wcodec_file_layout *model,
                            const struct wcodec_source *source)
 {
     static const char prefix[] = "onnx.external.";
+    struct wcodec_onnx_model *whole;
+    if (strcmp(model->kind, "onnx") != 0)
+        return;
+    FUZZ_REQUIRE(wcodec_onnx_model_read(source, &wcodec_default_allocator, &whole, NULL) ==
+                 WCODEC_OK);
     for (uint64_t i = 0; i < model->metadata_count; i++) {
         struct wcodec_file_layout *layout = NULL;
         const char *key = model->metadata[2 * i];
         if (strncmp(key, prefix, sizeof prefix - 1) != 0)
             continue;
         const wcodec_status status = wcodec_layout_read_external(
-            source, source, key + sizeof prefix - 1, &wcodec_default_allocator, &layout, NULL);
+            source, whole, key + sizeof prefix - 1, &wcodec_default_allocator, &layout, NULL);
         FUZZ_REQUIRE(status == WCODEC_OK || status == WCODEC_ERROR_CORRUPT);
         if (status == WCODEC_OK)
             check(layout, source->size);
         wcodec_layout_free(layout);
     }
+    wcodec_onnx_model_free(whole);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

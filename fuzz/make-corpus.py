@@ -129,6 +129,10 @@ def headers():
 def whole_files():
     sys.path.insert(0, os.path.join(here, "..", "tests", "bad"))
     import cases
+    for name, e in (("two", cases.in_fields().entry(name="t")), ("all", cases.in_fields(2, 40, [(2, "p", 1), (3, "c", 0), (16, "t", 0), (8, "z", 0), (4, "t", 2)], shuffled=True).entry(name="t"))):
+        put("chunk", "records-" + name, struct.pack("<II", 1 << 31 | len(e.data), len(e.payload)) + e.parameters)
+        put("container_open", "records-" + name, cases.file_of(e)[0])
+    put("container_open", "masked", cases.file_of(cases.masked_tensor(2, n=700).entry(name="t"))[0])
     put("container_open", "every", cases.every_coding()[0])
     put("resident", "every", cases.every_coding()[0])
     put("salvage", "every", cases.every_coding()[0])
@@ -180,6 +184,13 @@ def calls(rng):
             put("round_trip", "lossy-%d-%d" % (target, code + 22 * view), bytes([rng.choice([20, 40, 60]), 2 + 72 * target + view % 2, code + 22 * view, 255, 3]) + data)
 
 
+def messages(rng):
+    """Bytes of a good message's payloads that are changed: whether checks of streams are put right, then payload, place and value, three bytes each."""
+    put("message", "unchanged", bytes([1, 0, 0, 0]))
+    for i in range(12):
+        put("message", "changed-%d" % i, bytes([i & 1] + [rng.getrandbits(8) for _ in range(3 * (1 + i // 4))]))
+
+
 def main():
     rng = random.Random(7)
     tables(rng)
@@ -194,6 +205,7 @@ def main():
     whole_files()
     layouts()
     calls(rng)
+    messages(random.Random(12))
 
 
 if __name__ == "__main__":

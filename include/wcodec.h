@@ -9,8 +9,10 @@
  *   wcodec/base.h     status codes, error text, dtypes, version, how structures grow
  *   wcodec/context.h  context: threads, backend, allocator, limits, log
  *   wcodec/reader.h   open .wcodec files and model folders, list and decode tensors
+ *   wcodec/bases.h    files that others are coded against
  *   wcodec/writer.h   compress files, or tensors from memory
  *   wcodec/load.h     decode to device memory, many tensors at once
+ *   wcodec/save.h     tensors in a device's memory, or the host's, to a file
  *   wcodec/resident.h tensors that stay coded in memory, and products with them
  *
  * Rules that hold everywhere:
@@ -18,9 +20,9 @@
  * - Functions that can fail return a wcodec_status. Outputs come last and are set only on success.
  * - The last argument `wcodec_error *err` may be NULL. On failure it gets the status and one line
  *   of text (what was wrong, where, what was expected). On success it is left untouched.
- * - Handles (context, reader, writer, buffer, loading) are made by one function and ended by one
- *   other, which takes NULL. A function that fails to make one leaves nothing behind. Strings and
- *   arrays that a function gives are owned by the handle that it was called with, unless its
+ * - Handles (context, reader, writer, buffer, loading, saving) are made by one function and ended
+ * by one other, which takes NULL. A function that fails to make one leaves nothing behind. Strings
+ * and arrays that a function gives are owned by the handle that it was called with, unless its
  *   comment says otherwise; nothing that the library gives is freed by the caller.
  * - Pointers that a function takes must not be NULL unless its comment says so. Strings and
  *   structures that it takes are copied as far as they are needed after it returns.
@@ -39,10 +41,13 @@
 #define WCODEC_H
 
 #include <wcodec/base.h>
+#include <wcodec/bases.h>
 #include <wcodec/context.h>
+#include <wcodec/delta.h>
 #include <wcodec/load.h>
 #include <wcodec/reader.h>
 #include <wcodec/resident.h>
+#include <wcodec/save.h>
 #include <wcodec/writer.h>
 
 #endif

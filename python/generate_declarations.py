@@ -76,7 +76,17 @@ class Headers:
     def __init__(self, folder: Path) -> None:
         text = "".join(
             re.sub(r"#\s*include\b.*", "", (folder / "wcodec" / name).read_text())
-            for name in ("base.h", "context.h", "reader.h", "writer.h", "load.h", "resident.h")
+            for name in (
+                "base.h",
+                "context.h",
+                "reader.h",
+                "bases.h",
+                "writer.h",
+                "load.h",
+                "save.h",
+                "delta.h",
+                "resident.h",
+            )
         )
         text = text.replace("#ifdef __cplusplus", "#if 0").replace("__GNUC__", "NO_COMPILER")
         compiler = os.environ.get("CC", "cc").split()

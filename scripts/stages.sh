@@ -253,7 +253,8 @@ two_drivers () {
 stage_subgroups () {
     opencl_ready subgroups && intel_ready subgroups || return
     with_intel subgroups "Intel's runtime, widths of 8 to 64" env WCODEC_TEST_VARIANT=subgroup \
-        WCODEC_TEST_WIDTHS=1 WCODEC_OPENCL_OPTIONS=-cl-opt-disable timeout 600 "$test" small
+        WCODEC_TEST_WIDTHS=1 WCODEC_OPENCL_FAST=1 WCODEC_OPENCL_OPTIONS=-cl-opt-disable \
+        timeout 600 "$test" small
     two_drivers subgroups tests/unit/test_load_devices
 }
 
@@ -270,7 +271,8 @@ stage_opencl () {
             timeout 3600 "$test"
     done
     with_intel opencl "Intel's runtime, widths of 8 to 64" env WCODEC_TEST_VARIANT=subgroup \
-        WCODEC_TEST_WIDTHS=1 WCODEC_OPENCL_OPTIONS=-cl-opt-disable timeout 3600 "$test"
+        WCODEC_TEST_WIDTHS=1 WCODEC_OPENCL_FAST=1 WCODEC_OPENCL_OPTIONS=-cl-opt-disable \
+        timeout 3600 "$test"
     two_drivers opencl tests/command/opencl.sh
 }
 

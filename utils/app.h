@@ -18,6 +18,7 @@ struct made_file {
 };
 
 struct external; /* utils/external.h */
+struct input;    /* utils/input.h */
 
 /* What came of all inputs. */
 struct sums {
@@ -27,12 +28,17 @@ struct sums {
 
 struct app {
     struct options options;
-    wcodec_context *context; /* made by app_context() */
-    const char *subject;     /* NULL, or the file that the library's log is about */
+    wcodec_context *context;  /* made by app_context() */
+    wcodec_bases *bases;      /* NULL, or what deltas are decoded by (utils/bases.h) */
+    wcodec_bases *bases_onto; /* rebase: NULL, or of --base */
+    const char *subject;      /* NULL, or the file that the library's log is about */
     struct progress progress;
     struct made_file *made; /* so that no other input's output takes their place */
     size_t made_count;
     struct sums sums;
+    bool removes_later; /* --rm: `done` go in the end (utils/removal.h) */
+    struct input *done;
+    size_t done_count;
     struct external *external; /* NULL: nothing was asked for */
     bool results;              /* an object of them is out (utils/results.h) */
     char *failure;             /* the last error that was reported */
@@ -91,6 +97,7 @@ void command_test(struct app *app);
 void command_verify(struct app *app);
 void command_cat(struct app *app);
 void command_convert(struct app *app);
+void command_rebase(struct app *app);
 void command_bench(struct app *app);
 void command_devices(struct app *app);
 void command_report(struct app *app);

@@ -55,14 +55,14 @@ bool bench_time(struct app *app, bool (*work)(void *opaque), void *opaque, doubl
         good = work(opaque) && !signals_pending();
         double now = clock_seconds();
         /* The first run brings memory and caches into shape; it counts only where runs are so long
-         * that this is lost in them. */
+         * that this is lost in them, and then one is enough. */
         if (!warm && now - start < 1) {
             warm = true;
             continue;
         }
         warm = true;
         times[n++] = now - start;
-        if (now - begin > 10)
+        if (now - start >= 1 || now - begin > 10)
             break;
     }
     if (good) {

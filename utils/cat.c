@@ -3,6 +3,7 @@
 
 /* wcodec cat: one tensor, or rows of it, as raw bytes or as a .safetensors file. */
 #include "utils/app.h"
+#include "utils/bases.h"
 #include "utils/input.h"
 #include "utils/output.h"
 #include "utils/partial.h"
@@ -59,12 +60,14 @@ static void cat_tensor(struct app *app, const struct input *input, const wcodec_
                           : output_open_stdout(app, file, &output))) {
         const struct partial_rows *cut = o->slice ? &rows : NULL;
         struct output_attributes attributes = {0};
+        output_attributes_narrow_by(&attributes, input, reader);
+        bases_narrow(app, reader, &attributes);
         progress_start(&app->progress, info.name, o->output && !o->quiet && !o->no_progress);
         bool good = o->output && path_has_suffix(o->output, ".safetensors")
                         ? partial_write(app, input->name, reader, tensor, 1, cut, &output)
                         : write_raw(app, input->name, reader, tensor[0], cut, &output);
         progress_end(&app->progress);
-        if (good)
+        if (good && bases_spared(app, output.name))
             output_commit(app, &output, &attributes);
         output_close(&output);
     }

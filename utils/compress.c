@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* wcodec compress: FILE to FILE.wcodec, DIR to a mirror DIR.wcodec/, standard input to standard
- * output. */
+ * output; and rebase, which makes one .wcodec file of another. */
 #include "utils/app.h"
+#include "utils/bases.h"
 #include "utils/describe.h"
 #include "utils/encode.h"
 #include "utils/external.h"
@@ -11,6 +12,7 @@
 #include "utils/json.h"
 #include "utils/model_index.h"
 #include "utils/output.h"
+#include "utils/removal.h"
 #include "utils/results.h"
 #include "utils/signals.h"
 #include "utils/text.h"
@@ -26,6 +28,25 @@
 #include <unistd.h>
 
 #define SUFFIX ".wcodec"
+
+/* Those by which the file was made that is rebased. */
+static wcodec_encode_options options_of_file(struct app *app, const wcodec_file_info *info)
+{
+    wcodec_encode_options encode;
+    wcodec_encode_options_init(&encode);
+    encode.level = info->level;
+    encode.tune = (wcodec_tune)info->tune;
+    encode.tile_log2 = info->tile_log2;
+    encode.profile = (wcodec_profile)info->profile;
+    encode.predict = (wcodec_predict)info->predict;
+    if (info->name[0]) {
+        encode.name = info->name;
+        encode.mode = info->mode;
+        encode.mtime = info->mtime;
+    }
+    encode.progress = progress_callback(&app->progress);
+    return encode;
+}
 
 static wcodec_encode_options encode_options(struct app *app, const struct input *input)
 {
@@ -71,6 +92,11 @@ static bool is_as_asked(const struct options *o, const wcodec_file_info *info)
            o->keep_name == (info->name[0] != 0);
 }
 
+static bool is_delta_wanted(const struct options *o)
+{
+    return o->bases.count != 0;
+}
+
 /* How a file was made that is there already. */
 struct current {
     bool as_asked;
@@ -80,7 +106,8 @@ struct current {
 /* Options that were given are a wish, which the file may not meet. */
 static void print_current(struct app *app, const char *target, const struct current *current)
 {
-    if ((!app->options.coding && !app->options.placed) || current->as_asked)
+    if ((!app->options.coding && !app->options.placed && !is_delta_wanted(&app->options)) ||
+        current->as_asked)
         app_note(app, "%s: up to date", target);
     else if (!current->settings[0])
         app_note(app, "%s: up to date, perhaps made with other options: -f makes it anew", target);
@@ -119,11 +146,21 @@ static bool is_current(struct app *app, const char *path, const struct source *s
         current = wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK && info.size == size &&
                   hash_original(app, source, hash) && memcmp(hash, info.xxh128, 16) == 0;
         if (current) {
-            found->as_asked = is_as_asked(&app->options, &info);
+            found->as_asked = is_as_asked(&app->options, &info) &&
+                              bases_needed(reader) == is_delta_wanted(&app->options);
             describe_settings(&info, found->settings);
         }
+        if (current && found->as_asked && is_delta_wanted(&app->options) &&
+            !bases_match(app, reader)) {
+            found->as_asked = false;
+            snprintf(found->settings, sizeof found->settings, "another base");
+        }
+        /* A delta is no substitute where none was asked for. */
+        if (current && bases_needed(reader) && !is_delta_wanted(&app->options))
+            current = false;
         if (current && app->options.remove)
-            current = wcodec_reader_test(reader, 0, 0, &decode, damage) == WCODEC_OK;
+            current = bases_set(app, path, reader, damage) == WCODEC_OK &&
+                      wcodec_reader_test(reader, 0, 0, &decode, damage) == WCODEC_OK;
         wcodec_reader_close(reader);
     }
     close(fd);
@@ -200,9 +237,17 @@ static bool write_container(struct app *app, const struct source *source, struct
     const struct input *input = source->input;
     wcodec_encode_report report;
     wcodec_error err = {0};
-    wcodec_encode_options encode = encode_options(app, input);
+    wcodec_encode_options encode = app->options.command == COMMAND_REBASE
+                                       ? options_of_file(app, &source->info)
+                                       : encode_options(app, input);
     wcodec_times times = {0};
+    wcodec_bases *bases = NULL;
     encode.times = times_wanted(app, &times);
+    if (is_delta_wanted(&app->options) && bases_given(app, &bases, &err) != WCODEC_OK)
+        return app_fail_status(app, NULL, &err);
+    if (!bases_spared(app, output->name))
+        return false;
+    encode.bases = bases;
     if (output->in_any_order) {
         encode.write_at = output_write_at;
         output_map(output, most_bytes(source), false);
@@ -220,6 +265,7 @@ static bool write_container(struct app *app, const struct source *source, struct
     struct output_attributes attributes = {0};
     if (input->path && !input->spooled)
         attributes = output_attributes_of(&input->stat);
+    bases_narrow(app, source->reader, &attributes);
     if (!output_commit(app, output, &attributes))
         return false;
     app->sums.coded++;
@@ -228,6 +274,23 @@ static bool write_container(struct app *app, const struct source *source, struct
     print_summary(app, input, &report, seconds);
     results_add(app, input->name, output->name, "compressed", report_json(&report, seconds));
     times_print(app, input->name, &times);
+    return true;
+}
+
+/* Is there anything to rebase? And where the index is, it stays. */
+static bool check_rebase(struct app *app, const struct source *source)
+{
+    const char *name = source->input->name;
+    if (!source->reader)
+        return app_fail(app, EXIT_USAGE, "%s: is no .wcodec file", name);
+    if (app->options.bases.count == 0 && !bases_needed(source->reader))
+        return app_fail(app, EXIT_USAGE, "%s: holds no deltas; --base=NEW would make some", name);
+    app->options.index = source->info.index_first;
+    if (source->info.patterns)
+        app_warn(app,
+                 "%s: was made with --include or --exclude, which it does not hold: all of its "
+                 "tensors are coded as weights",
+                 name);
     return true;
 }
 
@@ -248,8 +311,13 @@ static void compress_file(struct app *app, const char *name, const char *target)
         !source_open(app, &input, &source))
         goto close_input;
     /* With loss asked for, what is exact is not what is asked for. */
-    if (target && !app->options.force && app->options.lossy == WCODEC_LOSSY_NONE &&
-        !source_is_copied(app, &source) && is_current(app, target, &source, &current, &damage)) {
+    if (app->options.command == COMMAND_REBASE && !check_rebase(app, &source)) {
+        source_close(&source);
+        goto close_input;
+    }
+    if (target && !app->options.force && app->options.command == COMMAND_COMPRESS &&
+        app->options.lossy == WCODEC_LOSSY_NONE && !source_is_copied(app, &source) &&
+        is_current(app, target, &source, &current, &damage)) {
         print_current(app, target, &current);
         app->sums.current++;
         results_add(app, name, target, "up to date", NULL);
@@ -265,7 +333,7 @@ static void compress_file(struct app *app, const char *name, const char *target)
     }
     source_close(&source);
     if (done && app->options.remove)
-        input_remove(app, &input);
+        removal_add(app, &input);
 close_input:
     if (!done)
         results_add_failure(app, name);
@@ -420,8 +488,23 @@ void command_compress(struct app *app)
     }
     if (!results_begin(app))
         return;
+    removal_begin(app, inputs, count);
     for (size_t i = 0; i < count && !signals_pending(); i++)
         compress_operand(app, inputs[i]);
+    removal_end(app);
     results_end(app);
     app_note_sums(app, "compressed");
+}
+
+void command_rebase(struct app *app)
+{
+    const struct options *o = &app->options;
+    if (o->files.count != 1)
+        app_fail(app, EXIT_USAGE, "rebase takes one .wcodec file, or - for standard input");
+    else if (!o->output && !o->to_stdout)
+        app_fail(app, EXIT_USAGE, "rebase needs -o FILE or -c");
+    else if (results_begin(app)) {
+        compress_file(app, o->files.items[0], o->output);
+        results_end(app);
+    }
 }

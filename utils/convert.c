@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* wcodec convert: a safetensors file of any file of tensors. */
+#include "utils/bases.h"
 #include "utils/convert.h"
 #include "utils/convert_list.h"
 #include "utils/external.h"
@@ -176,7 +177,14 @@ static bool write_file(struct app *app, const struct convert_list *list, const c
     if (signals_pending() || !(target ? output_open(app, target, stat, &output)
                                       : output_open_stdout(app, stat, &output)))
         return false;
-    const bool good = write_items(app, list, &output) && output_commit(app, &output, &attributes);
+    for (size_t i = 0; i < list->file_count; i++) {
+        const struct tensor_file *file = &list->files[i];
+        output_attributes_narrow_by(&attributes, &file->input, file->reader);
+        if (file->reader)
+            bases_narrow(app, file->reader, &attributes);
+    }
+    const bool good = bases_spared(app, output.name) && write_items(app, list, &output) &&
+                      output_commit(app, &output, &attributes);
     if (good)
         app_note(app, "%s: %zu tensor%s, %s written to %s", input->name, list->count,
                  list->count == 1 ? "" : "s", text_size(atomic_load(&output.written), size),

@@ -36,7 +36,8 @@ static enum fate fate_of_container(struct app *app, int fd)
     return fate;
 }
 
-/* External data of a model goes into the model's file; safetensors files are that already. */
+/* External data of a model goes into the model's file; safetensors files are that already, which
+ * their names alone do not say. */
 static enum fate fate_of(struct app *app, const char *path, bool warns)
 {
     struct input input = {.path = path};
@@ -44,7 +45,7 @@ static enum fate fate_of(struct app *app, const char *path, bool warns)
     wcodec_original_info info;
     wcodec_error err = {0};
     enum fate fate = COPIED;
-    if (external_model(app, path))
+    if (!path_has_suffix(path_base(path), ".safetensors") && external_model(app, path))
         return LEFT_OUT;
     input.fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (input.fd < 0 || !app_context(app))
@@ -56,7 +57,9 @@ static enum fate fate_of(struct app *app, const char *path, bool warns)
         wcodec_original_describe(original, &info);
         fate = strcmp(info.kind, "safetensors") != 0 ? CONVERTED : COPIED;
         wcodec_original_close(original);
-    } else if (warns && strncmp(err.text, "is ", 3) == 0) {
+    } else if (external_model(app, path)) {
+        fate = LEFT_OUT;
+    } else if (warns && err.status != WCODEC_ERROR_NOT_FOUND) {
         app_warn(app, "%s: %s: copied as it is", path, err.text);
     }
     close(input.fd);
@@ -102,22 +105,26 @@ static bool rename_files(struct app *app, const char *source, json_t *index, jso
 {
     const char *tensor;
     json_t *map = json_object_get(index, "weight_map"), *file;
+    if (!json_is_object(map))
+        return app_fail(app, EXIT_CORRUPT, "%s: has no \"weight_map\" of names", source);
     json_object_foreach(map, tensor, file)
     {
         const char *old = json_string_value(file);
         if (!old)
-            return false;
+            return app_fail(app, EXIT_CORRUPT,
+                            "%s: tensor '%.200s' is mapped to what is no file name", source,
+                            tensor);
         if (!json_object_get(names, old)) {
             char *name = name_now(app, source, old);
             const bool good = name && json_object_set_new(names, old, json_string(name)) == 0;
             free(name);
             if (!good)
-                return false;
+                return app_fail(app, EXIT_FAILED, "%s: out of memory", source);
         }
         if (json_string_set(file, json_string_value(json_object_get(names, old))) != 0)
-            return false;
+            return app_fail(app, EXIT_FAILED, "%s: out of memory", source);
     }
-    return json_is_object(map);
+    return true;
 }
 
 static bool write_text(struct app *app, const struct input *input, const char *target,
@@ -134,6 +141,25 @@ static bool write_text(struct app *app, const struct input *input, const char *t
     return good;
 }
 
+/* "NAME.bin.index.json" becomes "NAME.safetensors.index.json". */
+static bool write_index(struct app *app, const struct input *input, const char *target,
+                        const json_t *index)
+{
+    static const char suffix[] = ".safetensors.index.json";
+    char *text = json_dumps(index, JSON_INDENT(2));
+    char *name = app_alloc(app, input->path, strlen(target) + sizeof suffix);
+    bool good = name && (text || app_fail(app, EXIT_FAILED, "%s: out of memory", input->path));
+    if (good) {
+        strcpy(name, target);
+        strcpy(name + strlen(name) - strlen(INDEX_SUFFIX), suffix);
+        cut_prefix(name);
+        good = write_text(app, input, name, text);
+    }
+    free(name);
+    free(text);
+    return good;
+}
+
 static bool convert_index(struct app *app, const char *source, const char *target)
 {
     json_error_t where;
@@ -142,25 +168,10 @@ static bool convert_index(struct app *app, const char *source, const char *targe
         return false;
     json_t *index = json_loadfd(input.fd, JSON_REJECT_DUPLICATES, &where);
     json_t *names = json_object();
-    char *text = index && names && rename_files(app, source, index, names)
-                     ? json_dumps(index, JSON_INDENT(2))
-                     : NULL;
-    char *name = strdup(target);
-    bool good = text && name;
-    if (good) {
-        strcpy(name + strlen(name) - strlen(INDEX_SUFFIX), "");
-        char *whole = app_alloc(app, source, strlen(name) + sizeof ".safetensors.index.json");
-        good = whole != NULL;
-        if (good) {
-            cut_prefix(strcat(strcpy(whole, name), ".safetensors.index.json"));
-            good = write_text(app, &input, whole, text);
-        }
-        free(whole);
-    } else {
-        app_fail(app, EXIT_CORRUPT, "%s: cannot be read as an index of a model", source);
-    }
-    free(name);
-    free(text);
+    const bool good = index ? names && rename_files(app, source, index, names) &&
+                                  write_index(app, &input, target, index)
+                            : app_fail(app, EXIT_CORRUPT, "%s: line %d, byte %d: %s", source,
+                                       where.line, where.position, where.text);
     json_decref(names);
     json_decref(index);
     input_close(&input);

@@ -4,11 +4,13 @@
 /* wcodec decompress: FILE.wcodec to FILE, byte for byte as it was; directories; chosen tensors;
  * what is left of damaged files. */
 #include "utils/app.h"
+#include "utils/bases.h"
 #include "utils/input.h"
 #include "utils/json.h"
 #include "utils/model_index.h"
 #include "utils/output.h"
 #include "utils/partial.h"
+#include "utils/removal.h"
 #include "utils/results.h"
 #include "utils/signals.h"
 #include "utils/text.h"
@@ -199,7 +201,8 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
     progress_end(&app->progress);
     if (good) {
         struct output_attributes attributes = attributes_of(input, info);
-        good = output_commit(app, &output, &attributes);
+        bases_narrow(app, reader, &attributes);
+        good = bases_spared(app, output.name) && output_commit(app, &output, &attributes);
     }
     if (good)
         add_result(app, input, info, &output, &part);
@@ -227,7 +230,7 @@ static void decompress_file(struct app *app, const char *source, const char *tar
     if (!good)
         results_add_failure(app, source);
     else if (app->options.remove)
-        input_remove(app, &input);
+        removal_add(app, &input);
     wcodec_reader_close(reader);
     input_close(&input);
 }
@@ -328,8 +331,10 @@ void command_decompress(struct app *app)
     }
     if (!results_begin(app))
         return;
+    removal_begin(app, inputs, count);
     for (size_t i = 0; i < count && !signals_pending(); i++)
         decompress_operand(app, inputs[i]);
+    removal_end(app);
     results_end(app);
     app_note_sums(app, "restored");
 }

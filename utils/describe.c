@@ -185,10 +185,55 @@ static json_t *modes_json(const wcodec_tensor_info *info)
     return json;
 }
 
+bool describe_delta(const wcodec_reader *reader, const wcodec_tensor_info *info,
+                    wcodec_delta_info *delta)
+{
+    uint64_t i;
+    return info->name && wcodec_reader_find(reader, info->name, &i, NULL) == WCODEC_OK &&
+           wcodec_reader_delta(reader, i, delta, NULL) == WCODEC_OK && delta->delta;
+}
+
+unsigned describe_delta_shares(const wcodec_delta_info *delta, struct delta_share shares[5])
+{
+    const struct delta_share all[5] = {{"equal", (double)delta->equal},
+                                       {"sparse", (double)delta->sparse},
+                                       {"alone", (double)delta->alone},
+                                       {"difference", (double)delta->difference},
+                                       {"xor", (double)delta->exclusive_or}};
+    double sum = 0;
+    unsigned count = 0;
+    for (unsigned i = 0; i < 5; i++)
+        sum += all[i].share;
+    for (unsigned i = 0; i < 5; i++)
+        if (all[i].share > 0) {
+            shares[count] = all[i];
+            shares[count++].share /= sum;
+        }
+    return count;
+}
+
+/* {"base": "2e10...", "base_bytes": 1000, "depth": 1, "shares": {"equal": 0.9, "sparse": 0.1}} */
+static json_t *delta_json(const wcodec_reader *reader, const wcodec_tensor_info *info)
+{
+    struct delta_share shares[5];
+    wcodec_delta_info delta;
+    char hash[33];
+    if (!describe_delta(reader, info, &delta))
+        return json_null();
+    json_t *all = json_object();
+    const unsigned count = describe_delta_shares(&delta, shares);
+    for (unsigned i = 0; all && i < count; i++)
+        json_object_set_new(all, shares[i].name, json_decimal(shares[i].share, 6));
+    text_hex(delta.xxh128, 16, hash);
+    return json_pack("{s:s, s:o, s:i, s:o}", "base", hash, "base_bytes", json_size(delta.base_size),
+                     "depth", (int)delta.depth, "shares", all);
+}
+
 static json_t *coding_json(const wcodec_reader *reader, const wcodec_tensor_info *info)
 {
-    static const char *const kinds[] = {"constant", "tiles", "chunks", "alias",
-                                        "blocks",   "lossy", "fixed",  "fragments"};
+    static const char *const kinds[] = {"constant", "tiles",  "chunks",    "alias",  "blocks",
+                                        "lossy",    "fixed",  "fragments", "packed", "records",
+                                        "delta",    "masked", "inline"};
     wcodec_tensor_info first;
     json_t *coding = json_pack(
         "{s:s, s:s, s:s, s:i, s:o, s:i, s:i}", "kind",
@@ -199,6 +244,8 @@ static json_t *coding_json(const wcodec_reader *reader, const wcodec_tensor_info
     if (coding && info->mode_count)
         json_object_set_new(coding, info->coding == WCODEC_CODING_LOSSY ? "transform" : "predict",
                             modes_json(info));
+    if (coding && info->coding == WCODEC_CODING_DELTA)
+        json_object_set_new(coding, "delta", delta_json(reader, info));
     if (coding && info->alias_of != UINT64_MAX &&
         wcodec_reader_entry(reader, info->alias_of, &first, NULL) == WCODEC_OK)
         json_object_set_new(coding, "alias_of", first.name ? json_text(first.name) : json_null());

@@ -59,4 +59,16 @@ json_t *describe_tensor_json(const wcodec_reader *reader, const wcodec_tensor_in
 void describe_print_json(struct app *app, struct json_list *list, const struct described_file *file,
                          json_t *head);
 
+/* How a tensor is coded against its base. False: it is not. */
+bool describe_delta(const wcodec_reader *reader, const wcodec_tensor_info *info,
+                    wcodec_delta_info *delta);
+
+/* Shares of its elements by how their tiles are coded, those that are not 0. Returns their number.
+ */
+struct delta_share {
+    const char *name;
+    double share;
+};
+unsigned describe_delta_shares(const wcodec_delta_info *delta, struct delta_share shares[5]);
+
 #endif

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/encode.h"
+#include "utils/bases.h"
 #include "utils/partial.h"
 #include "utils/signals.h"
 #include "utils/spool.h"
@@ -23,6 +24,13 @@ bool source_open(struct app *app, const struct input *input, struct source *sour
                         input->name);
     if (wcodec_reader_open_fd(app->context, input->fd, &source->reader, &err) != WCODEC_OK ||
         wcodec_reader_file(source->reader, 0, &source->info, &err) != WCODEC_OK) {
+        app_fail_status(app, input->name, &err);
+        source_close(source);
+        return false;
+    }
+    /* What is copied as a whole stays what it is. */
+    const bool copied = o->only.count + o->tensors.count == 0 && source_is_copied(app, source);
+    if (!copied && bases_set(app, input->path, source->reader, &err) != WCODEC_OK) {
         app_fail_status(app, input->name, &err);
         source_close(source);
         return false;

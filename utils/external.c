@@ -20,7 +20,7 @@ struct external_pair {
 struct external {
     char *folder; /* as it stands in paths: with its slash, or "" */
     struct external_pair *pairs;
-    size_t count;
+    size_t count, room;
 };
 
 const char *external_file(const char *key)
@@ -31,13 +31,17 @@ const char *external_file(const char *key)
 
 static bool add_pair(struct external *e, const char *file, const char *model)
 {
-    struct external_pair *pairs = realloc(e->pairs, (e->count + 1) * sizeof *pairs);
-    if (!pairs)
-        return false;
-    e->pairs = pairs;
-    pairs[e->count] = (struct external_pair){strdup(file), strdup(model)};
-    e->count++;
-    return pairs[e->count - 1].file && pairs[e->count - 1].model;
+    if (e->count == e->room) {
+        const size_t room = e->room * 2 + 16;
+        struct external_pair *pairs = realloc(e->pairs, room * sizeof *pairs);
+        if (!pairs)
+            return false;
+        e->pairs = pairs;
+        e->room = room;
+    }
+    struct external_pair *pair = &e->pairs[e->count++];
+    *pair = (struct external_pair){strdup(file), strdup(model)};
+    return pair->file && pair->model;
 }
 
 static bool add_files(struct external *e, const char *model, const wcodec_original *original)
@@ -111,12 +115,26 @@ static bool read_folder(struct app *app, struct external *e)
     return good;
 }
 
+/* The first of a file's models. */
+static const char *find_model(const struct external *e, const char *file)
+{
+    size_t begin = 0, end = e->count;
+    while (begin < end) {
+        const size_t middle = begin + (end - begin) / 2;
+        if (strcmp(e->pairs[middle].file, file) < 0)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin < e->count && strcmp(e->pairs[begin].file, file) == 0 ? e->pairs[begin].model
+                                                                       : NULL;
+}
+
 const char *external_model(struct app *app, const char *path)
 {
     const char *base = path_base(path);
     const size_t length = (size_t)(base - path);
-    if (path_has_suffix(base, MODEL_SUFFIX) || path_has_suffix(base, ".safetensors") ||
-        !app_context(app))
+    if (path_has_suffix(base, MODEL_SUFFIX) || !app_context(app))
         return NULL;
     if (!app->external)
         app->external = calloc(1, sizeof *app->external);
@@ -131,11 +149,7 @@ const char *external_model(struct app *app, const char *path)
             return NULL;
         }
     }
-    for (size_t i = 0; i < e->count; i++) {
-        if (strcmp(e->pairs[i].file, base) == 0)
-            return e->pairs[i].model;
-    }
-    return NULL;
+    return find_model(e, base);
 }
 
 void external_free(struct app *app)

@@ -23,6 +23,7 @@ static const char general[] =
     "  verify           FILE.wcodec ORIGINAL   compare bit for bit\n"
     "  cat, extract     FILE --tensor NAME     one tensor\n"
     "  convert          FILE             any file of tensors to FILE.safetensors\n"
+    "  rebase           DELTA -o OUT     a file of deltas without, or onto another --base\n"
     "  bench            FILE...          rates and ratios beside zstd and lz4\n"
     "  devices                           backends and devices\n"
     "  report           MODEL...         a page of charts, by the Python package\n"
@@ -66,6 +67,11 @@ static const char *const texts[COMMAND_COUNT] = {
          "A safetensors file of the tensors of a NumPy, PyTorch, GGUF or ONNX file, or of a\n"
          ".wcodec file of one: NAME.safetensors beside it. A folder is mirrored: its other\n"
          "files are copied.\n"),
+    [COMMAND_REBASE] =
+        ("Usage: wcodec rebase [--from=OLD] -o OUT [--] DELTA.wcodec\n"
+         "       wcodec rebase --base=NEW [--from=OLD] -o OUT [--] FILE.wcodec\n"
+         "The same file without deltas, or as deltas of NEW; the original is not needed. It is\n"
+         "decoded by OLD, or by what is in its folder, and coded by the options it was made with.\n"),
     [COMMAND_BENCH] =
         ("Usage: wcodec bench [OPTIONS] [--] FILE...\n"
          "Rates (GB of tensor bytes a second) and ratios for each dtype in the files, beside\n"
@@ -93,6 +99,9 @@ static const struct {
     {COMMAND_CAT, "stdout", NULL, "to standard output, as without -o"},
     {COMMAND_CAT, "force", NULL, "replace OUT; write to a terminal"},
     {COMMAND_CONVERT, "output", "OUT", "the safetensors file; - is as -c"},
+    {COMMAND_REBASE, "output", "OUT", "the output; - is as -c"},
+    {COMMAND_REBASE, "base", "NEW",
+     "the file, or folder of them, to make deltas of (may be repeated)"},
     {COMMAND_REPORT, "output", "FILE", "the page; - stands for standard output"},
     {COMMAND_REPORT, "force", NULL, "replace outputs"},
 };

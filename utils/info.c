@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* Sums over the tensors of a file. */
@@ -159,6 +160,57 @@ static void print_lossy(struct app *app, const wcodec_reader *reader, const wcod
     }
 }
 
+/* Which file a delta is made of, unless that was said of the tensor before. */
+static void print_base(struct app *app, const wcodec_delta_info *delta, uint8_t *said)
+{
+    char hash[33], size[32];
+    const uint64_t count = app->bases ? wcodec_bases_count(app->bases) : 0;
+    if (memcmp(said, delta->xxh128, 16) == 0)
+        return;
+    memcpy(said, delta->xxh128, 16);
+    text_hex(delta->xxh128, 16, hash);
+    printf("base:       %s, %" PRIu64 " (%s)", hash, delta->base_size,
+           text_size(delta->base_size, size));
+    for (uint64_t i = 0; i < count; i++) {
+        const char *path;
+        uint8_t own[16];
+        if (wcodec_bases_file(app->bases, i, &path, own, NULL) != WCODEC_OK ||
+            memcmp(own, delta->xxh128, 16) != 0)
+            continue;
+        char *escaped = text_escape(path);
+        printf(": %s", escaped ? escaped : "?");
+        free(escaped);
+    }
+    printf("\n");
+}
+
+/* What deltas are made of, and how. */
+static void print_deltas(struct app *app, const wcodec_reader *reader, const wcodec_file_info *file)
+{
+    uint8_t said[16] = {0};
+    for (uint64_t i = file->first_tensor;
+         i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app);
+         i++) {
+        struct delta_share shares[5];
+        wcodec_tensor_info info;
+        wcodec_delta_info delta;
+        if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK ||
+            info.coding != WCODEC_CODING_DELTA ||
+            wcodec_reader_delta(reader, i, &delta, NULL) != WCODEC_OK)
+            continue;
+        print_base(app, &delta, said);
+        char *name = text_escape(info.name);
+        const unsigned count = describe_delta_shares(&delta, shares);
+        printf("delta:      %s:", name ? name : "?");
+        for (unsigned s = 0; s < count; s++)
+            printf("%s %s %.1f %%", s ? "," : "", shares[s].name, shares[s].share * 100);
+        if (delta.depth > 1)
+            printf("; %u deltas deep", delta.depth);
+        printf("\n");
+        free(name);
+    }
+}
+
 static void print_escaped(const char *label, const char *text)
 {
     char *escaped = text_escape(text);
@@ -300,6 +352,7 @@ static void info_file(struct app *app, void *opaque, const struct described_file
         print_tensors(app, f->path, f->reader, file);
         putchar('\n');
         print_predicted(app, f->reader, file);
+        print_deltas(app, f->reader, file);
         print_lossy(app, f->reader, file);
         print_totals(file, &totals);
     }

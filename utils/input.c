@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/input.h"
+#include "utils/bases.h"
 #include "utils/signals.h"
 #include "utils/spool.h"
 
@@ -141,8 +142,15 @@ bool input_open_reader(struct app *app, const char *path, struct input *input,
         status = (app->options.keep_going ? wcodec_reader_salvage_fd : wcodec_reader_open_fd)(
             app->context, input->fd, reader, &err);
     }
-    if (status == WCODEC_OK)
-        return true;
+    if (status == WCODEC_OK) {
+        const enum command command = app->options.command;
+        status = bases_set(app, input->path, *reader, &err);
+        /* What is listed, or saved as far as it goes, needs no base. */
+        if (status == WCODEC_OK || command == COMMAND_LIST || command == COMMAND_INFO ||
+            app->options.keep_going)
+            return true;
+        wcodec_reader_close(*reader);
+    }
     app_fail_status(app, input->name, &err);
     input_close(input);
     return false;

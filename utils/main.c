@@ -3,6 +3,7 @@
 
 /* The wcodec command: parses the command line, runs one subcommand and ends with its exit code. */
 #include "utils/app.h"
+#include "utils/bases.h"
 #include "utils/external.h"
 #include "utils/signals.h"
 
@@ -21,9 +22,9 @@ static void (*const run_command[COMMAND_COUNT])(struct app *) = {
     [COMMAND_LIST] = command_list,         [COMMAND_INFO] = command_info,
     [COMMAND_TEST] = command_test,         [COMMAND_VERIFY] = command_verify,
     [COMMAND_CAT] = command_cat,           [COMMAND_CONVERT] = command_convert,
-    [COMMAND_BENCH] = command_bench,       [COMMAND_DEVICES] = command_devices,
-    [COMMAND_REPORT] = command_report,     [COMMAND_HELP] = command_help,
-    [COMMAND_VERSION] = command_version,
+    [COMMAND_REBASE] = command_rebase,     [COMMAND_BENCH] = command_bench,
+    [COMMAND_DEVICES] = command_devices,   [COMMAND_REPORT] = command_report,
+    [COMMAND_HELP] = command_help,         [COMMAND_VERSION] = command_version,
 };
 
 /* A file that we open must never become descriptor 0, 1 or 2: messages would go into it. */
@@ -90,6 +91,7 @@ int main(int argc, char **argv)
     flush_output(&app);
     progress_end(&app.progress);
     external_free(&app);
+    bases_free(&app);
     wcodec_context_destroy(app.context);
     options_free(&app.options);
     free(app.made);

@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__linux__)
@@ -51,6 +53,15 @@ static uint64_t next_step(const struct mapped *m)
     return m->allocated < m->wanted || target(m) == m->size ? left : 0;
 }
 
+/* To allocate more would put zeros in the place of what is lost. */
+static bool is_cut(struct mapped *m)
+{
+    struct stat now;
+    if (fstat(m->fd, &now) == 0 && (uint64_t)now.st_size < m->allocated)
+        atomic_store(&m->cut, true);
+    return atomic_load(&m->cut);
+}
+
 static void *allocate(void *argument)
 {
     struct mapped *m = argument;
@@ -62,10 +73,9 @@ static void *allocate(void *argument)
             continue;
         }
         pthread_mutex_unlock(&m->mutex);
-        int error;
-        do
+        int error = is_cut(m) ? EIO : EINTR;
+        while (error == EINTR)
             error = fallocate(m->fd, 0, (off_t)from, (off_t)step) == 0 ? 0 : errno;
-        while (error == EINTR);
         pthread_mutex_lock(&m->mutex);
         m->failed = error != 0;
         if (error == 0)
@@ -96,6 +106,47 @@ static void release(struct mapped *m)
     m->at = NULL;
 }
 
+/* Where a thread goes on that writes to a page which is no longer there; NULL: it writes to none.
+ */
+static _Thread_local sigjmp_buf *volatile rescue;
+
+static void note_fault(int number)
+{
+    if (rescue != NULL)
+        siglongjmp(*rescue, 1);
+    /* Of something else: the instruction is repeated, and ends the process. */
+    signal(number, SIG_DFL);
+}
+
+/* Threads of the library let no signal through. */
+static void unblock_faults(void)
+{
+    static _Thread_local bool is_done;
+    sigset_t faults;
+    if (is_done)
+        return;
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGBUS);
+    is_done = pthread_sigmask(SIG_UNBLOCK, &faults, NULL) == 0;
+}
+
+/* SIGBUS comes to the thread that has caused it. */
+static bool copy_guarded(unsigned char *at, const void *data, size_t size)
+{
+    sigjmp_buf here;
+    unblock_faults();
+    if (sigsetjmp(here, 1) != 0) {
+        rescue = NULL;
+        return false;
+    }
+    rescue = &here;
+    atomic_signal_fence(memory_order_seq_cst);
+    memcpy(at, data, size);
+    atomic_signal_fence(memory_order_seq_cst);
+    rescue = NULL;
+    return true;
+}
+
 /* The thread is made here: those that write may be bound to a processor each. */
 void mapped_open(struct mapped *m, int fd, uint64_t most, bool exact)
 {
@@ -105,6 +156,9 @@ void mapped_open(struct mapped *m, int fd, uint64_t most, bool exact)
     void *at = mmap(NULL, (size_t)most, PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
         return;
+    struct sigaction action = {.sa_handler = note_fault};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, NULL);
     m->at = at;
     m->size = (size_t)most;
     pthread_mutex_init(&m->mutex, NULL);
@@ -134,26 +188,33 @@ static bool wait_for(struct mapped *m, uint64_t end, bool start)
     return there;
 }
 
-bool mapped_write(struct mapped *m, uint64_t at, const void *data, size_t size, bool start)
+enum mapped_result mapped_write(struct mapped *m, uint64_t at, const void *data, size_t size,
+                                bool start)
 {
-    if (m->at == NULL || size > m->size || at > m->size - size || !wait_for(m, at + size, start))
-        return false;
-    memcpy(m->at + at, data, size);
-    return true;
+    if (m->at == NULL || size > m->size || at > m->size - size)
+        return MAPPED_NOT;
+    if (!wait_for(m, at + size, start))
+        return atomic_load(&m->cut) ? MAPPED_CUT : MAPPED_NOT;
+    if (copy_guarded(m->at + at, data, size))
+        return MAPPED_DONE;
+    atomic_store(&m->cut, true);
+    return MAPPED_CUT;
 }
 
-void mapped_close(struct mapped *m, uint64_t *allocated)
+bool mapped_close(struct mapped *m, uint64_t *allocated)
 {
     *allocated = 0;
     if (m->at == NULL)
-        return;
+        return true;
     pthread_mutex_lock(&m->mutex);
     m->ended = true;
     pthread_cond_signal(&m->wanted_more);
     pthread_mutex_unlock(&m->mutex);
     pthread_join(m->thread, NULL);
     *allocated = m->allocated;
+    const bool is_whole = !is_cut(m);
     release(m);
+    return is_whole;
 }
 
 #else
@@ -170,16 +231,18 @@ void mapped_open(struct mapped *m, int fd, uint64_t most, bool exact)
     *m = (struct mapped){.fd = fd};
 }
 
-bool mapped_write(struct mapped *m, uint64_t at, const void *data, size_t size, bool start)
+enum mapped_result mapped_write(struct mapped *m, uint64_t at, const void *data, size_t size,
+                                bool start)
 {
     (void)m, (void)at, (void)data, (void)size, (void)start;
-    return false;
+    return MAPPED_NOT;
 }
 
-void mapped_close(struct mapped *m, uint64_t *allocated)
+bool mapped_close(struct mapped *m, uint64_t *allocated)
 {
     (void)m;
     *allocated = 0;
+    return true;
 }
 
 #endif

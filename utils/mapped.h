@@ -4,11 +4,13 @@
 /* Files in memory (tmpfs), written by many threads at once. Writers that call pwrite() wait for
  * each other: allocating and writing hold one lock of the file. Here one thread alone allocates,
  * some way ahead, and the others copy into a mapping of what it has allocated: pages that are
- * there, so that a full file system is an error of the allocation, and no signal. */
+ * there, so that a full file system is an error of the allocation, and no signal. Pages that
+ * another process takes away, by cutting the file short, are an error of the write. */
 #ifndef WCODEC_UTILS_MAPPED_H
 #define WCODEC_UTILS_MAPPED_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +24,7 @@ struct mapped {
     pthread_cond_t wanted_more, allocated_more;
     pthread_t thread;
     bool started, failed, ended;
+    atomic_bool cut;            /* it has lost bytes that it had */
     uint64_t wanted, allocated; /* bytes from the file's begin */
 };
 
@@ -32,12 +35,19 @@ bool mapped_is_in_memory(int fd);
  * that fails, and for other files, mapped_write() writes nothing. */
 void mapped_open(struct mapped *mapped, int fd, uint64_t most, bool exact);
 
-/* Write by the mapping; by any number of threads. Nothing is allocated before one of them has set
- * `start`. False: nothing is written, pwrite() is to do it (and says what is wrong where the file
- * system is full). */
-bool mapped_write(struct mapped *mapped, uint64_t at, const void *data, size_t size, bool start);
+enum mapped_result {
+    MAPPED_DONE,
+    MAPPED_NOT, /* nothing is written, pwrite() is to do it (and says that the system is full) */
+    MAPPED_CUT  /* the file has lost bytes that it had */
+};
 
-/* After all writes: *allocated bytes may be more than were written. */
-void mapped_close(struct mapped *mapped, uint64_t *allocated);
+/* Write by the mapping; by any number of threads. Nothing is allocated before one of them has set
+ * `start`. */
+enum mapped_result mapped_write(struct mapped *mapped, uint64_t at, const void *data, size_t size,
+                                bool start);
+
+/* After all writes: *allocated bytes may be more than were written. False: the file has lost bytes
+ * that it had. */
+bool mapped_close(struct mapped *mapped, uint64_t *allocated);
 
 #endif

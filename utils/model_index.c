@@ -89,7 +89,8 @@ static wcodec_status load(struct app *app, const char *path, json_t **root, wcod
     *root = json_loadfd(fd, JSON_REJECT_DUPLICATES, &where);
     close(fd);
     return *root ? WCODEC_OK
-                 : fail(err, WCODEC_ERROR_CORRUPT, path, "line %d: %s", where.line, where.text);
+                 : fail(err, WCODEC_ERROR_CORRUPT, path, "line %d, byte %d: %s", where.line,
+                        where.position, where.text);
 }
 
 /* Tensors of each file that the index names, by name of the file; NULL: *err says why. */

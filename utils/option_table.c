@@ -194,6 +194,16 @@ static bool set_threads(const struct option_row *row, const char *text, struct o
     return true;
 }
 
+static bool set_depth(const struct option_row *row, const char *text, struct options *o)
+{
+    uint64_t n;
+    (void)row;
+    if (!number_parse(text, 64, &n) || n == 0)
+        return false;
+    o->base_depth = (unsigned)n;
+    return true;
+}
+
 static bool set_iterations(const struct option_row *row, const char *text, struct options *o)
 {
     uint64_t n;
@@ -310,13 +320,14 @@ _Static_assert(sizeof(wcodec_tune) == sizeof(int) && sizeof(wcodec_predict) == s
 
 #define TO(name) offsetof(struct options, name)
 #define BIT(c) (1u << COMMAND_##c)
-#define WRITES (BIT(COMPRESS) | BIT(DECOMPRESS) | BIT(CAT) | BIT(CONVERT))
+#define WRITES (BIT(COMPRESS) | BIT(DECOMPRESS) | BIT(CAT) | BIT(CONVERT) | BIT(REBASE))
 #define FILES (BIT(COMPRESS) | BIT(DECOMPRESS))
 #define WALKS (FILES | BIT(TEST) | BIT(VERIFY))
 #define REPORTS \
     (BIT(LIST) | BIT(INFO) | BIT(TEST) | BIT(VERIFY) | BIT(BENCH) | BIT(DEVICES) | BIT(VERSION))
 #define LISTED (FILES | BIT(LIST) | BIT(INFO) | BIT(TEST))
 #define CODES (BIT(COMPRESS) | BIT(BENCH))
+#define DELTAS (WALKS | BIT(LIST) | BIT(INFO) | BIT(CAT) | BIT(CONVERT) | BIT(REBASE))
 #define ALL COMMAND_ALL
 #define LOSSY_IS \
     "--lossy is none, snr:DB (0 to 200), error:E (the largest, 1.2e-38 to 8.5e37) or bits:B (an " \
@@ -407,6 +418,12 @@ const struct option_row option_table[] = {
      "note name, mode and time of the original in the file"},
     {"no-name", 'n', NULL, BIT(COMPRESS), BIT(COMPRESS), set_no_name, 0, NULL,
      "do not (the default): the same tensors make the same bytes"},
+    {"base", 0, "BASE", DELTAS, DELTAS, set_list, TO(bases), NULL,
+     "a file, or a folder of them, that deltas are made of (may be repeated)"},
+    {"base-depth", 0, "N", DELTAS, DELTAS, set_depth, 0, "a depth is a number from 1 to 64, not",
+     "deltas that may stand on each other (default 8)"},
+    {"from", 0, "FILE", BIT(REBASE), BIT(REBASE), set_list, TO(from), NULL,
+     "a base that the deltas have now (may be repeated)"},
     {"index", 0, "end|front", BIT(COMPRESS), BIT(COMPRESS), set_index, TO(index), NULL,
      "in front: for readers of streams and over a network"},
     {"tensor", 0, "NAME", FILES | BIT(CAT), FILES, set_list, TO(tensors), NULL,
@@ -424,7 +441,8 @@ const struct option_row option_table[] = {
      "measure lossy tensors on it (once for each MODEL)"},
     {"no-exponents", 0, NULL, BIT(REPORT), BIT(REPORT), set_nothing, 0, NULL,
      "read the index only, decode nothing"},
-    {"json", 0, NULL, REPORTS | FILES, FILES | BIT(BENCH), set_flag, TO(json), NULL, "as JSON"},
+    {"json", 0, NULL, REPORTS | FILES | BIT(REBASE), FILES | BIT(BENCH) | BIT(REBASE), set_flag,
+     TO(json), NULL, "as JSON"},
 };
 
 bool option_is_coding(const struct option_row *row)

@@ -23,9 +23,10 @@ static const struct {
     {"list", COMMAND_LIST},         {"info", COMMAND_INFO},
     {"test", COMMAND_TEST},         {"verify", COMMAND_VERIFY},
     {"cat", COMMAND_CAT},           {"convert", COMMAND_CONVERT},
-    {"extract", COMMAND_CAT},       {"bench", COMMAND_BENCH},
-    {"devices", COMMAND_DEVICES},   {"report", COMMAND_REPORT},
-    {"help", COMMAND_HELP},         {"version", COMMAND_VERSION},
+    {"extract", COMMAND_CAT},       {"rebase", COMMAND_REBASE},
+    {"bench", COMMAND_BENCH},       {"devices", COMMAND_DEVICES},
+    {"report", COMMAND_REPORT},     {"help", COMMAND_HELP},
+    {"version", COMMAND_VERSION},
 };
 
 const char *command_name(enum command command)
@@ -149,6 +150,8 @@ static bool check_together(const struct options *o)
         return usage_error("--tensor and --only take tensors over as they are coded: no option "
                            "that says how to code goes with them",
                            NULL);
+    if (o->raw && o->bases.count)
+        return usage_error("--raw and --base exclude each other: deltas are of tensors", NULL);
     if (o->raw && o->strict)
         return usage_error("--raw and --strict exclude each other", NULL);
     return true;
@@ -191,7 +194,7 @@ static bool take_operands(struct options *o)
     }
     return o->command != COMMAND_NONE ||
            usage_error(
-               "a command is missing: compress, decompress, list, info, test, verify, cat, bench, devices or report",
+               "a command is missing: compress, decompress, list, info, test, verify, cat, convert, rebase, bench, devices or report",
                NULL);
 }
 
@@ -398,6 +401,8 @@ bool options_parse(int argc, char **argv, struct options *options)
 
 void options_free(struct options *options)
 {
+    free(options->bases.items);
+    free(options->from.items);
     free(options->files.items);
     free(options->include.items);
     free(options->exclude.items);

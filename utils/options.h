@@ -20,6 +20,7 @@ enum command {
     COMMAND_VERIFY,
     COMMAND_CAT,
     COMMAND_CONVERT,
+    COMMAND_REBASE,
     COMMAND_BENCH,
     COMMAND_DEVICES,
     COMMAND_REPORT,
@@ -82,6 +83,10 @@ struct options {
 
     const char *filelist;
     char *filelist_text; /* the names in it */
+
+    struct strings bases; /* --base */
+    unsigned base_depth;  /* 0: the library's default */
+    struct strings from;  /* --from: what rebase decodes by */
 
     struct strings tensors; /* --tensor */
     struct strings only;    /* --only */

@@ -260,8 +260,13 @@ int output_write_at(void *opaque, uint64_t offset, const void *data, size_t size
     struct output *output = opaque;
     const bool many = atomic_fetch_add(&output->writers, 1) >= PWRITERS && size >= MAPPED_MIN;
     int error = signals_pending() ? EINTR : 0;
-    if (error == 0 && !mapped_write(&output->mapped, offset, data, size, many))
-        error = write_at(output, data, size, output->begin + (off_t)offset);
+    if (error == 0) {
+        const enum mapped_result result = mapped_write(&output->mapped, offset, data, size, many);
+        if (result == MAPPED_NOT)
+            error = write_at(output, data, size, output->begin + (off_t)offset);
+        else if (result == MAPPED_CUT)
+            error = OUTPUT_CUT;
+    }
     atomic_fetch_sub(&output->writers, 1);
     note_end(output, offset + size);
     return error == 0 ? 0 : note_error(output, error);
@@ -273,13 +278,20 @@ void output_map(struct output *output, uint64_t most, bool exact)
         mapped_open(&output->mapped, output->fd, most, exact);
 }
 
-/* What was allocated and not written goes. */
-static bool unmap(struct output *output)
+/* What was allocated and not written goes. An errno, or OUTPUT_CUT. */
+static int unmap(struct output *output)
 {
     const uint64_t end = atomic_load(&output->end);
     uint64_t allocated;
-    mapped_close(&output->mapped, &allocated);
-    return allocated <= end || ftruncate(output->fd, (off_t)end) == 0;
+    if (!mapped_close(&output->mapped, &allocated))
+        return OUTPUT_CUT;
+    return allocated <= end || ftruncate(output->fd, (off_t)end) == 0 ? 0 : errno;
+}
+
+static bool fail_cut(struct app *app, const struct output *output)
+{
+    return app_fail(app, EXIT_FAILED, "%s: cannot write: another process has cut it short",
+                    output->name);
 }
 
 /* Where blocks are on a disk: to allocate them together takes milliseconds and makes writing them a
@@ -336,6 +348,39 @@ struct output_attributes output_attributes_of(const struct stat *stat)
     };
 }
 
+void output_attributes_narrow(struct output_attributes *a, const struct stat *stat)
+{
+    if (!a->set_mode) {
+        a->set_mode = a->apply_umask = true;
+        a->mode = 0666;
+    }
+    a->mode &= (stat->st_mode & 077) | 0700;
+    a->mixed |= a->narrowed && a->group != stat->st_gid;
+    a->narrowed = true;
+    a->group = stat->st_gid;
+}
+
+void output_attributes_narrow_by(struct output_attributes *a, const struct input *input,
+                                 const wcodec_reader *reader)
+{
+    const uint64_t count = reader && input->fd < 0 ? wcodec_reader_file_count(reader) : 0;
+    if (input->fd >= 0 && !input->spooled)
+        output_attributes_narrow(a, &input->stat);
+    for (uint64_t i = 0; i < count; i++) {
+        wcodec_file_info info;
+        struct stat shard;
+        if (wcodec_reader_file(reader, i, &info, NULL) == WCODEC_OK && info.path &&
+            stat(info.path, &shard) == 0)
+            output_attributes_narrow(a, &shard);
+    }
+}
+
+/* Another group gets what everybody has, at most. */
+static mode_t without_group(mode_t mode)
+{
+    return mode & (~(mode_t)070 | (mode & 07) << 3);
+}
+
 static mode_t current_umask(void)
 {
     mode_t mask = umask(077);
@@ -356,8 +401,12 @@ static bool set_attributes(struct app *app, struct output *output,
             app_detail(app, "%s: the owner cannot be kept: %s", output->name, strerror(errno));
         if (fstat(output->fd, &now) == 0 && now.st_gid != a->gid &&
             fchown(output->fd, (uid_t)-1, a->gid) != 0)
-            mode &= ~(mode_t)070 |
-                    (mode & 07) << 3; /* another group: it gets what everybody has, at most */
+            mode = without_group(mode);
+    }
+    if (a->narrowed) {
+        struct stat now;
+        if (a->mixed || fstat(output->fd, &now) != 0 || now.st_gid != a->group)
+            mode = without_group(mode);
     }
     if (fchmod(output->fd, mode) != 0)
         return app_fail_errno(app, output->name, "cannot set its mode", errno);
@@ -397,8 +446,11 @@ bool output_commit(struct app *app, struct output *output,
         output->fd = -1;
         return close(fd) == 0 || app_fail_errno(app, output->name, "cannot write", errno);
     }
-    if (!unmap(output))
-        return app_fail_errno(app, output->name, "cannot be cut to its size", errno);
+    const int error = unmap(output);
+    if (error != 0)
+        return error == OUTPUT_CUT
+                   ? fail_cut(app, output)
+                   : app_fail_errno(app, output->name, "cannot be cut to its size", error);
     if (signals_pending() || !set_attributes(app, output, attributes))
         return app_fail(app, EXIT_FAILED, "%s: not written", output->name);
     if (sync && fsync(output->fd) != 0)
@@ -425,6 +477,8 @@ bool output_fail(struct app *app, const struct output *output, const char *name,
 {
     if (!output->error)
         return app_fail_status(app, name, err);
+    if (output->error == OUTPUT_CUT)
+        return fail_cut(app, output);
     return app_fail_errno(app, output->name, "cannot write", output->error);
 }
 

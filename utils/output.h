@@ -9,10 +9,14 @@
 #define WCODEC_UTILS_OUTPUT_H
 
 #include "utils/app.h"
+#include "utils/input.h"
 #include "utils/mapped.h"
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/stat.h>
+
+/* In place of an errno: another process has cut the file short. */
+enum { OUTPUT_CUT = -1 };
 
 struct output {
     const char *name;         /* path, or "standard output" */
@@ -62,10 +66,20 @@ struct output_attributes {
     bool set_owner;
     uid_t uid;
     gid_t gid;
+    bool narrowed; /* by files of `group`; mixed: of several */
+    bool mixed;
+    gid_t group;
 };
 
 /* Mode, time and owner of a file, to be given to another. */
 struct output_attributes output_attributes_of(const struct stat *stat);
+
+/* Of an output that is made from a file nobody may do more than with that, except its owner: to be
+ * called for each such file. */
+void output_attributes_narrow(struct output_attributes *attributes, const struct stat *stat);
+/* The same for all files of an input; reader: NULL, or what was opened of it. */
+void output_attributes_narrow_by(struct output_attributes *attributes, const struct input *input,
+                                 const wcodec_reader *reader);
 
 /* Give it its attributes, bring it to the disk and to its name. False: reported. */
 bool output_commit(struct app *app, struct output *output,

@@ -152,7 +152,7 @@ bool partial_write(struct app *app, const char *name, const wcodec_reader *reade
     return good;
 }
 
-static bool is_chosen(const struct options *o, const char *tensor)
+bool partial_is_chosen(const struct options *o, const char *tensor)
 {
     if (o->tensors.count + o->only.count == 0)
         return true;
@@ -182,7 +182,8 @@ uint64_t *partial_select(struct app *app, const char *name, const wcodec_reader 
     *count = 0;
     for (i = 0; tensors && i < total; i++) {
         wcodec_tensor_info info;
-        if (wcodec_reader_tensor(reader, i, &info, NULL) == WCODEC_OK && is_chosen(o, info.name))
+        if (wcodec_reader_tensor(reader, i, &info, NULL) == WCODEC_OK &&
+            partial_is_chosen(o, info.name))
             tensors[(*count)++] = i;
     }
     if (tensors && *count == 0) {

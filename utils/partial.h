@@ -25,6 +25,9 @@ bool partial_write(struct app *app, const char *name, const wcodec_reader *reade
 void *partial_decode(struct app *app, const char *name, const wcodec_reader *reader,
                      uint64_t tensor, const struct partial_rows *rows, uint64_t *size);
 
+/* Is a tensor of this name asked for? */
+bool partial_is_chosen(const struct options *options, const char *tensor);
+
 /* The tensors that --tensor and --only choose, all without these, in order; the caller frees it.
  * NULL: reported. */
 uint64_t *partial_select(struct app *app, const char *name, const wcodec_reader *reader,

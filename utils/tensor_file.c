@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/tensor_file.h"
+#include "utils/bases.h"
 #include "utils/partial.h"
 #include "utils/signals.h"
 
@@ -31,7 +32,7 @@ static bool open_original(struct app *app, const char *model, struct tensor_file
     const wcodec_status status =
         wcodec_original_open_fd(app->context, input->fd, model,
                                 model ? path_base(input->path) : NULL, &file->original, &err);
-    if (status == WCODEC_ERROR_CORRUPT)
+    if (status == WCODEC_ERROR_CORRUPT || status == WCODEC_ERROR_NOT_FOUND)
         return app_fail(app, EXIT_CORRUPT, "%s: no file of tensors: %s", input->name, err.text);
     if (status != WCODEC_OK)
         return app_fail_status(app, input->name, &err);
@@ -59,7 +60,7 @@ bool tensor_file_open(struct app *app, const char *path, const char *model,
         good = describe_reader(app, file);
     else if (!input_is_container(&file->input))
         good = open_original(app, model, file);
-    else if (wcodec_reader_open_fd(app->context, file->input.fd, &file->reader, &err) == WCODEC_OK)
+    else if (bases_open_reader(app, app->context, &file->input, &file->reader, &err) == WCODEC_OK)
         good = describe_reader(app, file);
     else
         app_fail_status(app, file->input.name, &err);

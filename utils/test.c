@@ -3,6 +3,7 @@
 
 /* wcodec test: read and decode everything, and check every sum. */
 #include "utils/app.h"
+#include "utils/bases.h"
 #include "utils/input.h"
 #include "utils/json.h"
 #include "utils/lossy.h"
@@ -52,7 +53,9 @@ static void test_on(struct app *app, struct json_list *list, const struct input 
     struct lossy_figures lossy = {0};
     wcodec_times times = {0};
     wcodec_error err = {0};
-    wcodec_status status = wcodec_reader_open_fd(context, input->fd, &reader, &err);
+    wcodec_status status = app->options.quick
+                               ? wcodec_reader_open_fd(context, input->fd, &reader, &err)
+                               : bases_open_reader(app, context, input, &reader, &err);
     if (status == WCODEC_OK) {
         progress_start(&app->progress, input->name,
                        !app->options.quiet && !app->options.no_progress);

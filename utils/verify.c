@@ -3,6 +3,7 @@
 
 /* wcodec verify: is what would be restored bit for bit the original? */
 #include "utils/app.h"
+#include "utils/bases.h"
 #include "utils/input.h"
 #include "utils/json.h"
 #include "utils/lossy.h"
@@ -222,7 +223,7 @@ static void verify_pair(struct app *app, struct json_list *list, const char *pat
         c->differs = false;
         c->error = 0;
         c->meter = (struct lossy_meter){0};
-        if (wcodec_reader_open_fd(app->context, input.fd, &reader, &result.err) == WCODEC_OK) {
+        if (bases_open_reader(app, app->context, &input, &reader, &result.err) == WCODEC_OK) {
             if (wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK && info.lossy)
                 c->meter.reader = reader;
             compare(app, &input, reader, c, &result);
@@ -265,7 +266,7 @@ static void verify_hash(struct app *app, struct json_list *list, const char *pat
     if (c && app_context(app) && input_open(app, path, &input)) {
         result.name = input.name;
         *c = (struct comparison){.fd = -1};
-        if (wcodec_reader_open_fd(app->context, input.fd, &reader, &result.err) != WCODEC_OK) {
+        if (bases_open_reader(app, app->context, &input, &reader, &result.err) != WCODEC_OK) {
             app_fail_status(app, input.name, &result.err);
         } else {
             if (compare(app, &input, reader, c, &result) &&

@@ -38,6 +38,7 @@ enum {
         1 << 18, /* output of a piece, about: large enough that taking one costs nothing */
     PIECE_BYTES_SMALL = 1 << 16, /* of a batch below SMALL_BYTES, so that threads end together */
     SMALL_BYTES = 1 << 22,
+    SHARED_TILES = 4,      /* a job of fewer shares a piece with others */
     UNITS_BYTES = 3 << 16, /* coded bytes of a piece in units: in the second-level cache */
     PIECE_TILES_MAX = (PIECE_BYTES >> WCODEC_TILE_LOG2_MIN) + WCODEC_CPU_TILES
 };
@@ -163,22 +164,57 @@ static wcodec_status reserve_coded(struct wcodec_batch *b, wcodec_error *err)
                : host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for coded elements");
 }
 
+/* A small tensor has fewer tiles than go side by side: it shares a piece with others. */
+static bool may_share(const struct wcodec_batch *batch, const struct batch_job *b)
+{
+    return b->decoder != NULL && !b->in_units && b->job.count < SHARED_TILES && !batch->stream;
+}
+
+/* The jobs that share the last piece so far. */
+struct bundle {
+    uint64_t tiles; /* 0: none can join it */
+    uint64_t bytes;
+};
+
+static void add_pieces(struct wcodec_batch *batch, struct batch_job *job, uint64_t piece_bytes,
+                       struct bundle *bundle)
+{
+    const struct wcodec_host *host = batch->device->host;
+    const uint64_t bytes = wcodec_job_bytes(&job->job),
+                   most = host->threads(host->opaque) > 1 ? piece_bytes : PIECE_BYTES;
+    if (!may_share(batch, job)) {
+        *bundle = (struct bundle){0};
+    } else if (bundle->tiles > 0 && bundle->tiles + job->job.count <= WCODEC_CPU_EACH &&
+               bundle->bytes + bytes <= most) {
+        job->first_piece = batch->pieces - 1;
+        bundle->tiles += job->job.count;
+        bundle->bytes += bytes;
+        return;
+    } else {
+        *bundle = (struct bundle){job->job.count, bytes};
+    }
+    job->first_piece = batch->pieces;
+    /* What may share a piece is one, whatever its tiles take: it is decoded as a whole. */
+    batch->pieces +=
+        may_share(batch, job) ? 1 : wcodec_div_up_u64(job->job.count, job->piece_tiles);
+}
+
 static wcodec_status prepare(struct wcodec_batch *b, const struct wcodec_job *jobs, size_t count,
                              wcodec_error *err)
 {
+    struct bundle bundle = {0};
     uint64_t bytes = 0;
     wcodec_status status = WCODEC_OK;
     for (size_t i = 0; i < count; i++)
         bytes += wcodec_job_bytes(&jobs[i]);
     b->stream = bytes >= WCODEC_CPU_STREAM;
+    const uint64_t piece_bytes = bytes < SMALL_BYTES ? PIECE_BYTES_SMALL : PIECE_BYTES;
     while (b->count < count && status == WCODEC_OK) {
         struct batch_job *job = &b->jobs[b->count];
-        status = prepare_job(b->device, &jobs[b->count],
-                             bytes < SMALL_BYTES ? PIECE_BYTES_SMALL : PIECE_BYTES, job, err);
+        status = prepare_job(b->device, &jobs[b->count], piece_bytes, job, err);
         if (status != WCODEC_OK)
             break;
-        job->first_piece = b->pieces;
-        b->pieces += wcodec_div_up_u64(job->job.count, job->piece_tiles);
+        add_pieces(b, job, piece_bytes, &bundle);
         b->count++;
     }
     return status == WCODEC_OK ? reserve_coded(b, err) : status;
@@ -267,6 +303,29 @@ static void decode_fixed(struct batch_job *b, uint64_t at, unsigned count)
     }
 }
 
+/* The small jobs up to the last one of their piece. */
+static void decode_bundle(struct wcodec_batch *batch, struct batch_job *last)
+{
+    struct wcodec_cpu_tile tiles[WCODEC_CPU_EACH];
+    struct batch_job *jobs[WCODEC_CPU_EACH], *b = last;
+    unsigned count = 0;
+    while (b > batch->jobs && b[-1].first_piece == last->first_piece && may_share(batch, b - 1))
+        b--;
+    for (; b <= last; b++)
+        for (uint64_t i = 0; i < b->job.count; i++) {
+            uint8_t *out = b->job.memory->data + b->job.destination + i * tile_bytes(b);
+            jobs[count] = b;
+            tiles[count++] = (struct wcodec_cpu_tile){.decoder = b->decoder,
+                                                      .view = &b->view,
+                                                      .number = b->job.first + i,
+                                                      .out = out,
+                                                      .verify = b->job.verify};
+        }
+    wcodec_cpu_decode_each(tiles, count);
+    for (unsigned i = 0; i < count; i++)
+        wcodec_cpu_note_faults(&jobs[i]->failed, tiles[i].number, 1, &tiles[i].fault);
+}
+
 static void decode_piece(struct wcodec_batch *batch, uint64_t piece, uint8_t *coded)
 {
     struct batch_job *b = job_of_piece(batch, piece);
@@ -274,6 +333,8 @@ static void decode_piece(struct wcodec_batch *batch, uint64_t piece, uint8_t *co
     const unsigned count = (unsigned)(left < b->piece_tiles ? left : b->piece_tiles);
     if (b->job.fixed != NULL)
         decode_fixed(b, at, count);
+    else if (may_share(batch, b))
+        decode_bundle(batch, b);
     else if (b->in_units)
         decode_units(batch, b, at, count, coded);
     else

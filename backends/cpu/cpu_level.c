@@ -63,8 +63,8 @@ bool wcodec_cpu_parse_tuning(const char *text, uint32_t *tuning)
 #ifdef WCODEC_X86
 enum {
     ANY_MODEL = 256,
-    RAPIDS = WCODEC_CPU_STAGGERED_PAIRS | WCODEC_CPU_ABREAST_PAIRS | WCODEC_CPU_GATHERED_PAIRS |
-             WCODEC_CPU_STRAIGHT_RANKED,
+    RAPIDS = WCODEC_CPU_STRAIGHT | WCODEC_CPU_STAGGERED_PAIRS | WCODEC_CPU_ABREAST_PAIRS |
+             WCODEC_CPU_GATHERED_PAIRS | WCODEC_CPU_STRAIGHT_RANKED,
     ZEN_5 = WCODEC_CPU_STRAIGHT | WCODEC_CPU_STRAIGHT_PAIRS | WCODEC_CPU_ABREAST |
             WCODEC_CPU_ABREAST_PAIRS /* the others were not measured */
 };
@@ -81,7 +81,7 @@ static const struct {
     {"GenuineIntel", 6, 0xcf, RAPIDS},        /* Emerald Rapids */
 };
 
-uint32_t wcodec_cpu_tuning(void)
+static uint32_t find_tuning(void)
 {
     uint32_t a, b, c, d;
     char vendor[13] = "";
@@ -99,6 +99,18 @@ uint32_t wcodec_cpu_tuning(void)
             (processors[i].model == model || processors[i].model == ANY_MODEL))
             return processors[i].tuning;
     return 0;
+}
+
+uint32_t wcodec_cpu_tuning(void)
+{
+    /* As wcodec_cpu_levels(). No choice has bit 0. */
+    static _Atomic uint32_t known;
+    uint32_t tuning = atomic_load_explicit(&known, memory_order_relaxed);
+    if (tuning == 0) {
+        tuning = find_tuning() | 1;
+        atomic_store_explicit(&known, tuning, memory_order_relaxed);
+    }
+    return tuning & ~1u;
 }
 
 /* XCR0: the register files that the operating system saves. Call only where OSXSAVE is set. */

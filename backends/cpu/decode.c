@@ -22,6 +22,7 @@ static void begin_tile(const struct request *r, uint64_t number, uint8_t *out, s
 {
     const struct wcodec_cpu_decoder *d = r->decoder;
     const struct wcodec_tiling *tiling = d->tiles->tiling;
+    t->request = r;
     t->number = number;
     t->elements = wcodec_tile_elements(tiling, number);
     t->groups = (t->elements + WCODEC_GROUP - 1) / WCODEC_GROUP;
@@ -129,23 +130,24 @@ static void assemble_slowly(const struct wcodec_cpu_decoder *d, const uint8_t *v
 }
 
 /* Of what waits and ends before `group`, all but the first `keep` bytes. */
-static void store_waiting(const struct wcodec_cpu_decoder *d, struct lane_tile *t, uint32_t group,
-                          size_t keep)
+static void store_waiting(struct lane_tile *t, uint32_t group, size_t keep)
 {
-    const unsigned log2 = d->tiles->tiling->element_log2;
+    const unsigned log2 = tiling_of(t)->element_log2;
     if (t->waiting <= keep)
         return;
     const size_t end = ((size_t)group * WCODEC_GROUP) << log2, more = t->waiting - keep;
-    d->dsp->finish_stream(log2, t->next + keep, (unsigned)(more / WCODEC_GROUP >> log2), 0,
-                          t->out + end - more, NULL);
+    decoder_of(t)->dsp->finish_stream(log2, t->next + keep, (unsigned)(more / WCODEC_GROUP >> log2),
+                                      0, t->out + end - more, NULL);
     t->waiting = keep;
 }
 
 /* Stages two and three for one chunk of one tile, whose first stream is `first`. */
-static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t,
-                      const struct track *first, uint32_t group, unsigned groups, bool verify)
+static void put_chunk(struct lane_tile *t, const struct track *first, uint32_t group,
+                      unsigned groups)
 {
+    const struct wcodec_cpu_decoder *d = decoder_of(t);
     const struct wcodec_tiling *tiling = d->tiles->tiling;
+    const bool verify = t->request->verify;
     const unsigned size = 1u << tiling->element_log2;
     const size_t at = (size_t)group * WCODEC_GROUP * size, left = (size_t)t->elements * size - at,
                  whole = (size_t)groups * WCODEC_GROUP * size;
@@ -163,7 +165,7 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t,
     const bool direct = !t->stream && left >= whole && groups == WCODEC_CPU_CHUNK_GROUPS,
                wait = t->ready && group + groups < t->groups;
     uint8_t *const to = direct ? t->out + at : wait ? t->ready : elements;
-    store_waiting(d, t, group, 0);
+    store_waiting(t, group, 0);
     if (d->direct)
         d->dsp->assemble[d->shape](&d->assembly, first->symbols, rows, to);
     else
@@ -184,13 +186,12 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t,
 
 /* Where a tile's stream goes on is prefetched as far ahead as the tile that comes after those side
  * by side, if there is one. */
-static void look_ahead(const struct request *r, const struct lane_tile *t, unsigned count,
-                       struct wcodec_cpu_stream *s)
+static void look_ahead(const struct lane_tile *t, unsigned count, struct wcodec_cpu_stream *s)
 {
-    const struct wcodec_tiles *tiles = r->decoder->tiles;
+    const struct wcodec_tiles *tiles = decoder_of(t)->tiles;
     const uint64_t next = t->number + count;
     s->raw_ahead = s->words_ahead = WCODEC_CPU_PREFETCH;
-    if (next >= r->end || tiles->streams[next].mode != WCODEC_STREAM_RANS)
+    if (next >= t->request->end || tiles->streams[next].mode != WCODEC_STREAM_RANS)
         return;
     s->raw_ahead = (size_t)(tiles->raw[next] - tiles->raw[t->number]);
     s->words_ahead = (size_t)(tiles->streams[next].word - tiles->streams[t->number].word);
@@ -203,12 +204,11 @@ static uint32_t rows_end(const struct wcodec_tiling *tiling, const struct lane_t
 }
 
 /* All stages at once for a stretch of the one stream of each of `count` tiles. */
-static void decode_stretch(const struct request *r, struct track *tracks,
-                           struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
-                           unsigned groups)
+static void decode_stretch(struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count,
+                           uint32_t group, unsigned groups)
 {
-    const struct wcodec_cpu_decoder *d = r->decoder;
-    const unsigned row_size = row_bytes(d->tiles->tiling), out_size = out_bytes(d->tiles->tiling);
+    const struct wcodec_tiling *tiling = tiling_of(tracks[0].tile);
+    const unsigned row_size = row_bytes(tiling), out_size = out_bytes(tiling);
     const uint8_t *base[WCODEC_CPU_TILES];
     uint8_t *elements[WCODEC_CPU_TILES];
     for (unsigned i = 0; i < count; i++) {
@@ -220,23 +220,23 @@ static void decode_stretch(const struct request *r, struct track *tracks,
         s->past = t->stream && !t->ready;
         s->positions = tracks[i].positions + 2 * (size_t)tracks[i].outlier;
         s->outliers = tracks[i].stream->outliers - tracks[i].outlier;
-        s->rows_end = rows_end(d->tiles->tiling, t) - group;
+        s->rows_end = rows_end(tiling, t) - group;
         s->raw_last = no_row;
-        store_waiting(d, t, group, (size_t)groups * out_size);
-        base[i] = s->words = wcodec_cpu_stream_words(&tracks[i], r->words_end, groups);
+        store_waiting(t, group, (size_t)groups * out_size);
+        base[i] = s->words = wcodec_cpu_stream_words(&tracks[i], groups);
         s->raw = t->raw[0] + (size_t)group * row_size;
         s->elements = elements[i] = t->ready ? t->ready : t->out + (size_t)group * out_size;
         s->sums = t->sums;
         s->group = group;
-        s->assembly = &d->assembly;
-        look_ahead(r, t, count, s);
+        s->assembly = &decoder_of(t)->assembly;
+        look_ahead(t, count, s);
     }
-    d->straight(streams, count, groups);
+    decoder_of(tracks[0].tile)->straight(streams, count, groups);
     for (unsigned i = 0; i < count; i++) {
         struct lane_tile *t = tracks[i].tile;
         tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);
-        wcodec_cpu_stream_patch(d, &tracks[i], group * WCODEC_GROUP,
-                                (group + groups) * WCODEC_GROUP, elements[i]);
+        wcodec_cpu_stream_patch(&tracks[i], group * WCODEC_GROUP, (group + groups) * WCODEC_GROUP,
+                                elements[i]);
         t->waiting = t->ready ? (size_t)groups * out_size : 0;
         t->next = t->ready;
         streams[i].rows = streams[i].raw + (size_t)groups * row_size;
@@ -266,22 +266,22 @@ static uint32_t stretched(const struct wcodec_cpu_decoder *d, const struct lane_
 }
 
 /* How many of `left` groups go at once: all where nothing waits and no words are copied. */
-static unsigned stretch(const struct request *r, const struct lane_tile *tiles,
-                        const struct track *tracks, unsigned count, uint32_t left)
+static unsigned stretch(const struct lane_tile *tiles, const struct track *tracks, unsigned count,
+                        uint32_t left)
 {
     const size_t most = (size_t)left * WCODEC_GROUP + WCODEC_CPU_WORDS_OVERREAD;
     for (unsigned i = 0; i < count && left > STRETCH; i++)
-        if (tiles[i].ready ||
-            (size_t)(r->words_end - tracks[i].words) < 2 * (size_t)tracks[i].used + most)
+        if (tiles[i].ready || (size_t)(tiles[i].request->words_end - tracks[i].words) <
+                                  2 * (size_t)tracks[i].used + most)
             return STRETCH;
     return left;
 }
 
 /* What only the final states say of elements that stretches made. */
-static void add_last_row(const struct wcodec_cpu_decoder *d, struct lane_tile *t)
+static void add_last_row(struct lane_tile *t)
 {
-    const struct wcodec_tiling *tiling = d->tiles->tiling;
-    const uint32_t mask = d->assembly.plane_mask[0], first = rows_end(tiling, t);
+    const struct wcodec_tiling *tiling = tiling_of(t);
+    const uint32_t mask = decoder_of(t)->assembly.plane_mask[0], first = rows_end(tiling, t);
     const size_t size = out_bytes(tiling);
     uint8_t row[4 * WCODEC_LANES];
     wcodec_join_last_row(tiling, t->groups, t->payload,
@@ -293,10 +293,10 @@ static void add_last_row(const struct wcodec_cpu_decoder *d, struct lane_tile *t
             wcodec_add_last_bytes(mask, g, row, t->out + g * size, t->sums);
 }
 
-/* `count` tiles of the same number of groups side by side: STREAMS streams at most. */
-static void decode_together(const struct request *r, struct lane_tile *tiles, unsigned count)
+/* `count` tiles that are alike side by side: STREAMS streams at most. */
+static void decode_together(struct lane_tile *tiles, unsigned count)
 {
-    const struct wcodec_cpu_decoder *d = r->decoder;
+    const struct wcodec_cpu_decoder *d = decoder_of(&tiles[0]);
     const unsigned streams_per_tile = d->tiles->tiling->coded_count,
                    stream_count = count * streams_per_tile;
     WCODEC_ASSERT(count > 0 && count <= WCODEC_CPU_TILES && stream_count <= STREAMS);
@@ -312,7 +312,7 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
         const unsigned tile = i % count, coded = i / count;
         tracks[i].symbols = symbols[tile * streams_per_tile + coded];
         tracks[i].end = ends[i];
-        wcodec_cpu_stream_begin(d, r->view, &tiles[tile], coded, &tracks[i], &streams[i]);
+        wcodec_cpu_stream_begin(&tiles[tile], coded, &tracks[i], &streams[i]);
     }
     const bool all = makes_all(d, tiles, tracks, count);
     for (unsigned i = 0; !all && i < count && count * chunk <= READY; i++)
@@ -320,27 +320,27 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
     uint32_t group = 0;
     for (const uint32_t end = all ? tiles->groups : stretched(d, tiles, tracks, count);
          group < end;) {
-        const unsigned groups = stretch(r, tiles, tracks, count, end - group);
-        decode_stretch(r, tracks, streams, count, group, groups);
+        const unsigned groups = stretch(tiles, tracks, count, end - group);
+        decode_stretch(tracks, streams, count, group, groups);
         group += groups;
     }
     for (unsigned i = 0; all && i < count; i++) {
-        wcodec_cpu_stream_end(d, &tracks[i], &streams[i]);
-        add_last_row(d, &tiles[i]);
+        wcodec_cpu_stream_end(&tracks[i], &streams[i]);
+        add_last_row(&tiles[i]);
     }
     for (; group < tiles->groups; group += WCODEC_CPU_CHUNK_GROUPS) {
         const uint32_t left = tiles->groups - group;
         const unsigned groups = left < WCODEC_CPU_CHUNK_GROUPS ? left : WCODEC_CPU_CHUNK_GROUPS;
-        wcodec_cpu_streams_decode(r, tracks, streams, stream_count, group, groups);
+        wcodec_cpu_streams_decode(tracks, streams, stream_count, group, groups);
         if (left == groups)
             for (unsigned i = 0; i < stream_count; i++)
-                wcodec_cpu_stream_end(d, &tracks[i], &streams[i]);
+                wcodec_cpu_stream_end(&tracks[i], &streams[i]);
         for (unsigned i = 0; i < count; i++)
-            put_chunk(d, &tiles[i], &tracks[i], group, groups, r->verify);
+            put_chunk(&tiles[i], &tracks[i], group, groups);
     }
     for (unsigned i = 0; i < count; i++)
-        if (r->verify && tiles[i].fault == WCODEC_TILE_OK &&
-            d->dsp->check(tiles[i].sums) != d->tiles->checks[tiles[i].number])
+        if (tiles[i].request->verify && tiles[i].fault == WCODEC_TILE_OK &&
+            d->dsp->check(tiles[i].sums) != decoder_of(&tiles[i])->tiles->checks[tiles[i].number])
             tiles[i].fault = WCODEC_TILE_CHECK;
 }
 
@@ -351,6 +351,27 @@ static bool is_whole(const struct wcodec_tiles *tiles, uint64_t tile)
            wcodec_tile_elements(tiling, tile) == 1u << tiling->tile_log2;
 }
 
+static struct request request_of(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view,
+                                 uint64_t first, unsigned count)
+{
+    uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
+    wcodec_tiles_extent(d->tiles, first, first + count, begin, stop);
+    return (struct request){.decoder = d,
+                            .view = view,
+                            .words_end =
+                                wcodec_view_at(view, WCODEC_AREA_WORDS, stop[WCODEC_AREA_WORDS]),
+                            .end = first + count};
+}
+
+/* How many tiles of this form go side by side. */
+static unsigned most_together(const struct wcodec_cpu_decoder *d)
+{
+    const struct wcodec_tiling *tiling = d->tiles->tiling;
+    const unsigned best = d->dsp->tiles[tiling->fields[tiling->coded[0]].profile],
+                   limit = STREAMS / tiling->coded_count;
+    return best < limit ? best : limit;
+}
+
 void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view,
                              uint64_t first, unsigned count, uint8_t *out, bool verify, bool stream,
                              enum wcodec_tile_fault *faults)
@@ -358,17 +379,10 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const size_t tile_size = (size_t)1 << tiling->tile_log2 << tiling->element_log2;
     WCODEC_ASSERT(first + count <= tiling->tiles);
-    const unsigned best = d->dsp->tiles[tiling->fields[tiling->coded[0]].profile],
-                   limit = STREAMS / tiling->coded_count, most = best < limit ? best : limit;
-    uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
-    wcodec_tiles_extent(d->tiles, first, first + count, begin, stop);
-    const struct request request = {
-        .decoder = d,
-        .view = view,
-        .words_end = wcodec_view_at(view, WCODEC_AREA_WORDS, stop[WCODEC_AREA_WORDS]),
-        .end = first + count,
-        .verify = verify,
-        .stream = stream};
+    const unsigned most = most_together(d);
+    struct request request = request_of(d, view, first, count);
+    request.verify = verify;
+    request.stream = stream;
     for (unsigned i = 0; i < count;) {
         struct lane_tile tiles[WCODEC_CPU_TILES];
         unsigned together = 0;
@@ -388,13 +402,81 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
             begin_tile(&request, first + i, out + i * tile_size, &tiles[0]);
             together = 1;
         }
-        decode_together(&request, tiles, together);
+        decode_together(tiles, together);
         for (unsigned k = 0; k < together; k++)
             faults[i + k] = tiles[k].fault;
         i += together;
     }
     if (stream && d->dsp->stream_end)
         d->dsp->stream_end();
+}
+
+static bool is_stored(const struct wcodec_cpu_tile *t)
+{
+    const struct wcodec_tiles *s = t->decoder->tiles;
+    return s->streams[t->number * s->tiling->coded_count].mode == WCODEC_STREAM_STORED;
+}
+
+/* Equal for tiles whose streams can go side by side: the same steps lead to as many groups. */
+static uint64_t kind_of(const struct wcodec_cpu_tile *t)
+{
+    const struct wcodec_tiling *s = t->decoder->tiles->tiling;
+    const uint64_t groups = wcodec_div_up_u64(wcodec_tile_elements(s, t->number), WCODEC_GROUP);
+    return groups << 32 | row_bytes(s) << 12 | (uint64_t)s->element_log2 << 8 |
+           (uint64_t)s->coded_count << 4 | s->fields[s->coded[0]].profile;
+}
+
+/* What makes elements takes the places of all streams' bits from the first one. */
+static bool same_functions(const struct wcodec_cpu_decoder *d, const struct wcodec_cpu_decoder *e)
+{
+    const struct wcodec_cpu_assembly *a = &d->assembly, *b = &e->assembly;
+    return d->straight == e->straight && d->ranks_serve == e->ranks_serve &&
+           (d->straight == NULL || (a->plane_mask[0] == b->plane_mask[0] &&
+                                    a->shift[0] == b->shift[0] && a->add == b->add));
+}
+
+/* Of tiles [first, count), the first one and those that can go beside it, as many as go together.
+ * Their kinds become 0. */
+static void decode_alike(struct wcodec_cpu_tile *tiles, uint64_t *kinds, unsigned first,
+                         unsigned count)
+{
+    const struct wcodec_cpu_decoder *d = tiles[first].decoder;
+    const struct wcodec_tiling *tiling = d->tiles->tiling;
+    const unsigned most = most_together(d);
+    struct request requests[WCODEC_CPU_TILES];
+    struct lane_tile lanes[WCODEC_CPU_TILES];
+    unsigned together = 0, numbers[WCODEC_CPU_TILES];
+    const uint64_t kind = kinds[first];
+    for (unsigned i = first; i < count && together < most; i++) {
+        const struct wcodec_cpu_tile *t = &tiles[i];
+        if (kinds[i] != kind || !same_functions(t->decoder, d))
+            continue;
+        WCODEC_ASSERT(t->decoder->dsp == d->dsp);
+        WCODEC_ASSERT(t->decoder->tiles->tiling->element_log2 == tiling->element_log2);
+        requests[together] = request_of(t->decoder, t->view, t->number, 1);
+        requests[together].verify = t->verify;
+        begin_tile(&requests[together], t->number, t->out, &lanes[together]);
+        kinds[i] = 0;
+        numbers[together++] = i;
+    }
+    decode_together(lanes, together);
+    for (unsigned i = 0; i < together; i++)
+        tiles[numbers[i]].fault = lanes[i].fault;
+}
+
+void wcodec_cpu_decode_each(struct wcodec_cpu_tile *tiles, unsigned count)
+{
+    uint64_t kinds[WCODEC_CPU_EACH];
+    WCODEC_ASSERT(count <= WCODEC_CPU_EACH);
+    for (unsigned i = 0; i < count; i++)
+        kinds[i] = is_stored(&tiles[i]) ? 0 : kind_of(&tiles[i]);
+    for (unsigned i = 0; i < count; i++) {
+        struct wcodec_cpu_tile *t = &tiles[i];
+        if (is_stored(t))
+            t->fault = wcodec_tile_decode(t->decoder->tiles, t->view, t->number, t->out, t->verify);
+        else if (kinds[i] != 0)
+            decode_alike(tiles, kinds, i, count);
+    }
 }
 
 bool wcodec_cpu_note_faults(_Atomic uint64_t *failed, uint64_t first, unsigned count,

@@ -23,6 +23,8 @@ enum {
     WCODEC_CPU_CHUNK = WCODEC_CPU_CHUNK_GROUPS * WCODEC_GROUP,
     /* Most tiles side by side; not above WCODEC_MAX_CODED. */
     WCODEC_CPU_TILES = 6,
+    /* Most tiles of wcodec_cpu_decode_each(). */
+    WCODEC_CPU_EACH = 64,
     /* Bytes that a symbol function may read after the words that it can take. */
     WCODEC_CPU_WORDS_OVERREAD = 64,
     /* Distance in bytes at which words are prefetched. */
@@ -246,6 +248,7 @@ struct wcodec_cpu_decoder {
     struct wcodec_cpu_assembly assembly;
     wcodec_cpu_direct_fn straight;   /* from words to elements; NULL: by way of symbols */
     bool whole;                      /* that makes all of a tile's elements */
+    bool ranks_serve;                /* all tables of P8, if the level looks up by them */
     struct wcodec_cpu_table *tables; /* by number of the table */
     const wcodec_allocator *allocator;
 };
@@ -264,6 +267,21 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *decoder,
                              const struct wcodec_view *view, uint64_t first, unsigned count,
                              uint8_t *out, bool verify, bool stream,
                              enum wcodec_tile_fault *faults);
+
+/* A tile of any tensor. */
+struct wcodec_cpu_tile {
+    const struct wcodec_cpu_decoder *decoder;
+    const struct wcodec_view *view;
+    uint64_t number;
+    uint8_t *out;
+    bool verify;
+    enum wcodec_tile_fault fault; /* set: as wcodec_tile_decode() has it */
+};
+
+/* Decode tiles of several tensors, those that are alike side by side, whatever their order: small
+ * tensors have one tile each. At most WCODEC_CPU_EACH, all decoders with the same dsp; otherwise as
+ * wcodec_cpu_decode_tiles(). */
+void wcodec_cpu_decode_each(struct wcodec_cpu_tile *tiles, unsigned count);
 
 /* The least failure that several threads have seen, so that the result does not depend on their
  * order: tile << 3 | fault; UINT64_MAX: none. Puts in those of `count` tiles from `first` on.

@@ -157,6 +157,7 @@ static void prepare_tables(struct wcodec_cpu_decoder *d)
                                       d->tables[i].ranks_bounds <= WCODEC_CPU_BOUNDS);
     }
     /* Streams that are decoded side by side go the same way. */
+    d->ranks_serve = ranks_serve;
     for (unsigned i = 0; i < s->tiling->table_count && !ranks_serve; i++)
         if (s->tables[i].profile == WCODEC_P8)
             prepare_slots(s->entries + s->entry_offset[i], d->tables[i].slots);

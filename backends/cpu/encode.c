@@ -124,6 +124,7 @@ struct work {
     const struct wcodec_cpu_encoder *encoder;
     const uint8_t *data;
     uint32_t elements, groups;
+    unsigned ahead;  /* tiles from this one to the one that is fetched meanwhile */
     uint32_t *rows;  /* a plane of raw bits */
     uint8_t *padded; /* e', where planes are packed as the reference does it */
     uint8_t *values; /* a field's values, zeros after the last element */
@@ -329,7 +330,7 @@ static void fetch_next(const struct work *w, uint32_t first, uint32_t count)
 {
 #if defined(__GNUC__)
     const unsigned log2 = w->encoder->tiling->element_log2;
-    const uintptr_t next = (uintptr_t)w->data + ((uintptr_t)w->elements << log2) +
+    const uintptr_t next = (uintptr_t)w->data + w->ahead * ((uintptr_t)w->elements << log2) +
                            ((uintptr_t)first * WCODEC_GROUP << log2);
     for (uintptr_t at = next; at < next + ((uintptr_t)count * WCODEC_GROUP << log2); at += 64)
         __builtin_prefetch((const void *)at, 0, 2);
@@ -350,40 +351,148 @@ static uint32_t end_of_run(const struct work *w, uint32_t run, uint32_t r)
     return w->groups - r * run < run ? w->groups : (r + 1) * run;
 }
 
-static void encode_stream(const struct work *w, const struct wcodec_stream_plan *plan, unsigned c,
-                          const uint16_t *payload, struct wcodec_tile_output *o)
+/* One field of one tile. */
+struct stream_work {
+    const struct work *w;
+    const struct wcodec_stream_plan *plan;
+    const struct wcodec_field *field;
+    struct wcodec_tile_output *output;
+    unsigned c;
+    uint32_t run, runs; /* groups that share a table, and how often */
+    struct wcodec_cpu_encode_stream s;
+};
+
+static uint8_t *words_end(const struct stream_work *k)
 {
-    const struct wcodec_cpu_encoder *e = w->encoder;
-    const struct wcodec_field *f = &e->tiling->fields[e->tiling->coded[c]];
-    const unsigned span = wcodec_profile_span(f->profile);
-    /* Groups that share a table. */
-    const uint32_t run =
-        plan->run_tables != NULL ? 1u << (f->run_log2 - WCODEC_GROUP_LOG2) : w->groups;
-    uint8_t *const end = o->words[c] + wcodec_tile_words_max(w->elements);
-    struct wcodec_cpu_encode_stream s = {.words = end};
+    return k->output->words[k->c] + wcodec_tile_words_max(k->w->elements);
+}
+
+static void begin_stream(struct stream_work *k, const uint16_t *payload)
+{
+    const struct work *w = k->w;
+    k->run =
+        k->plan->run_tables != NULL ? 1u << (k->field->run_log2 - WCODEC_GROUP_LOG2) : w->groups;
+    k->runs = (w->groups + k->run - 1) / k->run;
+    k->s.words = words_end(k);
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        s.x[lane] = (1u << 16) + (payload ? payload[lane] : 0);
-    const uint32_t runs = (w->groups + run - 1) / run;
-    for (uint32_t r = 0; r < runs; r++)
-        choose_groups(w, table_of(w, plan, c, r), f->profile, c, r * run, end_of_run(w, run, r), o);
-    for (uint32_t r = runs; r-- > 0;) {
-        const uint32_t first = r * run, stop = end_of_run(w, run, r);
-        const struct wcodec_cpu_encode_table *table = table_of(w, plan, c, r);
+        k->s.x[lane] = (1u << 16) + (payload ? payload[lane] : 0);
+    for (uint32_t r = 0; r < k->runs; r++)
+        choose_groups(w, table_of(w, k->plan, k->c, r), k->field->profile, k->c, r * k->run,
+                      end_of_run(w, k->run, r), k->output);
+}
+
+static const uint8_t *symbols_of(const struct stream_work *k, uint32_t group)
+{
+    return k->w->symbols + (size_t)group * WCODEC_GROUP / wcodec_profile_span(k->field->profile);
+}
+
+static void code_stream(struct stream_work *k)
+{
+    const struct work *w = k->w;
+    for (uint32_t r = k->runs; r-- > 0;) {
+        const uint32_t first = r * k->run, stop = end_of_run(w, k->run, r);
+        const struct wcodec_cpu_encode_table *table = table_of(w, k->plan, k->c, r);
         if (wcodec_table_is_constant(&table->table->table))
             continue;
         for (uint32_t g = stop, count; g > first; g -= count) {
             count = g - first < FETCHED ? g - first : FETCHED;
-            if (c == 0)
+            if (k->c == 0)
                 fetch_next(w, g - count, count);
-            e->dsp.rans[f->profile](table, w->symbols + (size_t)(g - count) * WCODEC_GROUP / span,
-                                    count, &s);
+            w->encoder->dsp.rans[k->field->profile](table, symbols_of(k, g - count), count, &k->s);
         }
     }
+}
+
+/* Two streams of as many groups with a table each. */
+static void code_two(struct stream_work k[2])
+{
+    const struct work *w = k[0].w;
+    const struct wcodec_cpu_encode_table *const tables[2] = {
+        table_of(k[0].w, k[0].plan, k[0].c, 0), table_of(k[1].w, k[1].plan, k[1].c, 0)};
+    struct wcodec_cpu_encode_stream *const streams[2] = {&k[0].s, &k[1].s};
+    for (uint32_t g = w->groups, count; g > 0; g -= count) {
+        count = g < FETCHED ? g : FETCHED;
+        for (unsigned i = 0; i < 2 && k[0].c == 0; i++)
+            fetch_next(k[i].w, g - count, count);
+        const uint8_t *const symbols[2] = {symbols_of(&k[0], g - count),
+                                           symbols_of(&k[1], g - count)};
+        w->encoder->dsp.rans_two[k[0].field->profile](tables, symbols, count, streams);
+    }
+}
+
+static bool has_one_table(const struct stream_work *k)
+{
+    return k->plan->mode == WCODEC_STREAM_RANS && k->runs == 1 &&
+           !wcodec_table_is_constant(&table_of(k->w, k->plan, k->c, 0)->table->table);
+}
+
+static void end_stream(struct stream_work *k)
+{
+    struct wcodec_tile_output *o = k->output;
+    uint8_t *const end = words_end(k);
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        wcodec_store_u32(o->states[c] + 4 * lane, s.x[lane]);
-    WCODEC_ASSERT(s.words >= o->words[c]);
-    o->word_offset[c] = (uint32_t)(s.words - o->words[c]);
-    o->word_count[c] = (uint32_t)(end - s.words) / 2;
+        wcodec_store_u32(o->states[k->c] + 4 * lane, k->s.x[lane]);
+    WCODEC_ASSERT(k->s.words >= o->words[k->c]);
+    o->word_offset[k->c] = (uint32_t)(k->s.words - o->words[k->c]);
+    o->word_count[k->c] = (uint32_t)(end - k->s.words) / 2;
+}
+
+/* All but the coded fields: the check, and raw bits with those of the start states. */
+static void begin_work(const struct wcodec_cpu_encoder *encoder,
+                       const struct wcodec_cpu_encode_job *job, unsigned ahead, struct work *w,
+                       uint16_t payload[WCODEC_LANES])
+{
+    const struct wcodec_tiling *t = encoder->tiling;
+    const uint32_t elements = job->elements;
+    w->encoder = encoder;
+    w->data = job->data;
+    w->elements = elements;
+    w->groups = (elements + WCODEC_GROUP - 1) / WCODEC_GROUP;
+    w->ahead = ahead;
+    const size_t padded = (size_t)w->groups * WCODEC_GROUP, tail = elements % WCODEC_GROUP;
+    const bool has_payload = wcodec_tile_has_payload(t, job->plans[0].mode);
+    WCODEC_ASSERT(elements > 0 && elements <= 1u << t->tile_log2);
+    w->rows = (uint32_t *)(((uintptr_t)job->scratch + 63) & ~(uintptr_t)63);
+    w->values = (uint8_t *)(w->rows + padded);
+    w->symbols = w->values + padded;
+    w->padded = w->symbols + padded;
+    memset(w->tail, 0, sizeof w->tail);
+    memcpy(w->tail, w->data + ((elements - tail) << t->element_log2), tail << t->element_log2);
+    job->output->check = check_tile(w);
+    if (encoder->direct) {
+        pack_direct(w, has_payload, payload, job->output->raw);
+        return;
+    }
+    load_padded(w);
+    wcodec_pack_raw(t, w->padded, w->groups, has_payload, payload, job->output->raw, w->rows);
+}
+
+/* One field up to the symbols that are to be coded, if any are. */
+static void begin_field(const struct work *w, const struct wcodec_cpu_encode_job *job, unsigned c,
+                        const uint16_t *payload, struct stream_work *k)
+{
+    const struct wcodec_cpu_encoder *encoder = w->encoder;
+    const struct wcodec_tiling *t = encoder->tiling;
+    const struct wcodec_field *f = &t->fields[t->coded[c]];
+    struct wcodec_tile_output *o = job->output;
+    o->outlier_count[c] = 0;
+    o->word_count[c] = 0;
+    o->word_offset[c] = 0;
+    k->w = w;
+    k->plan = &job->plans[c];
+    k->field = f;
+    k->output = o;
+    k->c = c;
+    encoder->dsp.extract(w->data, w->elements, t->element_log2, t->add, f->shift, f->width,
+                         w->values);
+    memset(w->values + w->elements, 0, (size_t)w->groups * WCODEC_GROUP - w->elements);
+    if (k->plan->mode == WCODEC_STREAM_RANS) {
+        begin_stream(k, c == 0 ? payload : NULL);
+        return;
+    }
+    for (uint32_t i = 0; i < w->elements; i++)
+        if (w->values[i] != k->plan->symbol)
+            add_outlier(o, c, i, w->values[i]);
 }
 
 void wcodec_cpu_encode_tile(const struct wcodec_cpu_encoder *encoder,
@@ -391,41 +500,42 @@ void wcodec_cpu_encode_tile(const struct wcodec_cpu_encoder *encoder,
                             const void *data, uint32_t elements, struct wcodec_tile_output *output,
                             void *scratch)
 {
-    const struct wcodec_tiling *t = encoder->tiling;
-    struct work w = {.encoder = encoder,
-                     .data = data,
-                     .elements = elements,
-                     .groups = (elements + WCODEC_GROUP - 1) / WCODEC_GROUP};
-    const size_t padded = (size_t)w.groups * WCODEC_GROUP, tail = elements % WCODEC_GROUP;
-    const bool has_payload = wcodec_tile_has_payload(t, plans[0].mode);
+    const struct wcodec_cpu_encode_job job = {plans, data, elements, output, scratch};
     uint16_t payload[WCODEC_LANES];
-    WCODEC_ASSERT(elements > 0 && elements <= 1u << t->tile_log2);
-    w.rows = (uint32_t *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-    w.values = (uint8_t *)(w.rows + padded);
-    w.symbols = w.values + padded;
-    w.padded = w.symbols + padded;
-    memcpy(w.tail, w.data + ((elements - tail) << t->element_log2), tail << t->element_log2);
-    output->check = check_tile(&w);
-    if (encoder->direct) {
-        pack_direct(&w, has_payload, payload, output->raw);
-    } else {
-        load_padded(&w);
-        wcodec_pack_raw(t, w.padded, w.groups, has_payload, payload, output->raw, w.rows);
-    }
-    for (unsigned c = 0; c < t->coded_count; c++) {
-        const struct wcodec_field *f = &t->fields[t->coded[c]];
-        output->outlier_count[c] = 0;
-        output->word_count[c] = 0;
-        output->word_offset[c] = 0;
-        encoder->dsp.extract(w.data, elements, t->element_log2, t->add, f->shift, f->width,
-                             w.values);
-        memset(w.values + elements, 0, padded - elements);
-        if (plans[c].mode == WCODEC_STREAM_RANS) {
-            encode_stream(&w, &plans[c], c, c == 0 ? payload : NULL, output);
+    struct work w;
+    begin_work(encoder, &job, 1, &w, payload);
+    for (unsigned c = 0; c < encoder->tiling->coded_count; c++) {
+        struct stream_work k;
+        begin_field(&w, &job, c, payload, &k);
+        if (k.plan->mode != WCODEC_STREAM_RANS)
             continue;
+        code_stream(&k);
+        end_stream(&k);
+    }
+}
+
+void wcodec_cpu_encode_two(const struct wcodec_cpu_encoder *encoder,
+                           const struct wcodec_cpu_encode_job jobs[2])
+{
+    uint16_t payload[2][WCODEC_LANES];
+    struct work w[2];
+    for (unsigned i = 0; i < 2; i++)
+        begin_work(encoder, &jobs[i], 2, &w[i], payload[i]);
+    for (unsigned c = 0; c < encoder->tiling->coded_count; c++) {
+        struct stream_work k[2];
+        for (unsigned i = 0; i < 2; i++)
+            begin_field(&w[i], &jobs[i], c, payload[i], &k[i]);
+        const bool together = encoder->dsp.rans_two[k[0].field->profile] != NULL &&
+                              w[0].groups == w[1].groups && has_one_table(&k[0]) &&
+                              has_one_table(&k[1]);
+        if (together)
+            code_two(k);
+        for (unsigned i = 0; i < 2; i++) {
+            if (k[i].plan->mode != WCODEC_STREAM_RANS)
+                continue;
+            if (!together)
+                code_stream(&k[i]);
+            end_stream(&k[i]);
         }
-        for (uint32_t i = 0; i < elements; i++)
-            if (w.values[i] != plans[c].symbol)
-                add_outlier(output, c, i, w.values[i]);
     }
 }

@@ -70,6 +70,11 @@ typedef void (*wcodec_cpu_rans_fn)(const struct wcodec_cpu_encode_table *table,
                                    const uint8_t *symbols, unsigned groups,
                                    struct wcodec_cpu_encode_stream *stream);
 
+/* The same for the streams of two tiles: neither waits for the other's dependent states. */
+typedef void (*wcodec_cpu_rans_two_fn)(const struct wcodec_cpu_encode_table *const tables[2],
+                                       const uint8_t *const symbols[2], unsigned groups,
+                                       struct wcodec_cpu_encode_stream *const streams[2]);
+
 /* Pack a plane of an assembly (of at most 32 bits an element) from `groups` whole groups of
  * elements, the first being number `first` of the tile; A is added to them. rows: the plane's, as
  * they are stored, of any alignment. Where the first group shares a row with groups before, it is
@@ -82,8 +87,9 @@ struct wcodec_cpu_encode_dsp {
     unsigned level;
     bool compresses; /* rans wants a table's `compress` */
     wcodec_cpu_extract_fn extract;
-    wcodec_cpu_choose_fn choose[4]; /* by profile */
-    wcodec_cpu_rans_fn rans[4];     /* likewise */
+    wcodec_cpu_choose_fn choose[4];     /* by profile */
+    wcodec_cpu_rans_fn rans[4];         /* likewise */
+    wcodec_cpu_rans_two_fn rans_two[4]; /* likewise; NULL: as fast one after the other */
     wcodec_cpu_pack_fn pack;
     wcodec_cpu_finish_fn sums;                            /* the decoder's; out is NULL */
     uint32_t (*check)(const uint64_t sums[WCODEC_LANES]); /* likewise */
@@ -139,5 +145,17 @@ void wcodec_cpu_encode_tile(const struct wcodec_cpu_encoder *encoder,
                             const void *data, uint32_t elements, struct wcodec_tile_output *output,
                             void *scratch);
 size_t wcodec_cpu_encode_scratch_size(uint32_t elements);
+
+/* The same for two tiles, the second after the first in memory. Their outputs and scratches are
+ * their own, but the second's raw part may begin where the first's ends. */
+struct wcodec_cpu_encode_job {
+    const struct wcodec_stream_plan *plans;
+    const void *data;
+    uint32_t elements;
+    struct wcodec_tile_output *output;
+    void *scratch;
+};
+void wcodec_cpu_encode_two(const struct wcodec_cpu_encoder *encoder,
+                           const struct wcodec_cpu_encode_job jobs[2]);
 
 #endif

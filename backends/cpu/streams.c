@@ -21,10 +21,11 @@ static const struct wcodec_cpu_table *table_of(const struct track *k, uint32_t g
     return &k->tables[(unsigned)k->runs[bit / 8] >> (bit % 8) & ((1u << k->run_bits) - 1)];
 }
 
-void wcodec_cpu_stream_begin(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view,
-                             struct lane_tile *t, unsigned coded, struct track *k,
+void wcodec_cpu_stream_begin(struct lane_tile *t, unsigned coded, struct track *k,
                              struct wcodec_cpu_stream *s)
 {
+    const struct wcodec_cpu_decoder *d = decoder_of(t);
+    const struct wcodec_view *view = t->request->view;
     const struct wcodec_tiles *tiles = d->tiles;
     k->tile = t;
     k->coded = coded;
@@ -59,9 +60,9 @@ void wcodec_cpu_stream_begin(const struct wcodec_cpu_decoder *d, const struct wc
         note(t, WCODEC_TILE_STATE);
 }
 
-const uint8_t *wcodec_cpu_stream_words(const struct track *k, const uint8_t *words_end,
-                                       unsigned groups)
+const uint8_t *wcodec_cpu_stream_words(const struct track *k, unsigned groups)
 {
+    const uint8_t *const words_end = k->tile->request->words_end;
     const uint32_t most = groups * WCODEC_GROUP / (k->field->profile == WCODEC_P12 ? 1 : 2);
     const uint32_t left = k->used < k->stream->words ? k->stream->words - k->used : 0,
                    copied = left < most ? left : most;
@@ -90,9 +91,10 @@ static void patch_element(const struct wcodec_cpu_assembly *a, struct lane_tile 
                      (((uint64_t) new << bit % 32) - ((uint64_t)old << bit % 32));
 }
 
-void wcodec_cpu_stream_patch(const struct wcodec_cpu_decoder *d, struct track *k,
-                             uint32_t chunk_first, uint32_t chunk_end, uint8_t *elements)
+void wcodec_cpu_stream_patch(struct track *k, uint32_t chunk_first, uint32_t chunk_end,
+                             uint8_t *elements)
 {
+    const struct wcodec_cpu_assembly *a = &decoder_of(k->tile)->assembly;
     for (; k->outlier < k->stream->outliers; k->outlier++) {
         const uint32_t position = wcodec_load_u16(k->positions + 2 * (size_t)k->outlier);
         const uint8_t value = k->values[k->outlier];
@@ -104,9 +106,8 @@ void wcodec_cpu_stream_patch(const struct wcodec_cpu_decoder *d, struct track *k
         if (position >= chunk_end)
             return;
         if (elements)
-            patch_element(&d->assembly, k->tile, position, value,
-                          elements +
-                              ((size_t)(position - chunk_first) << d->assembly.element_log2));
+            patch_element(a, k->tile, position, value,
+                          elements + ((size_t)(position - chunk_first) << a->element_log2));
         else
             k->symbols[position - chunk_first] = value;
         k->least = position + 1;
@@ -121,8 +122,8 @@ static void fill_groups(uint8_t *symbols, uint8_t symbol, unsigned groups)
 
 /* Runs of one symbol take no words and leave states as they are. The other streams, between those,
  * go side by side. */
-static void decode_runs(const struct request *r, struct wcodec_cpu_stream *streams, unsigned count,
-                        unsigned profile, unsigned groups)
+static void decode_runs(const struct wcodec_cpu_dsp *dsp, struct wcodec_cpu_stream *streams,
+                        unsigned count, unsigned profile, unsigned groups)
 {
     unsigned i = 0;
     while (i < count) {
@@ -135,7 +136,7 @@ static void decode_runs(const struct request *r, struct wcodec_cpu_stream *strea
         unsigned end = i + 1;
         while (end < count && !streams[end].table->constant)
             end++;
-        r->decoder->dsp->symbols[profile](streams + i, end - i, groups);
+        dsp->symbols[profile](streams + i, end - i, groups);
         i = end;
     }
 }
@@ -148,19 +149,18 @@ static void passed_on(struct lane_tile *t, const uint8_t *up_to)
 }
 
 /* The first stage for one chunk of `count` rANS streams of one profile and run length. */
-static void decode_rans(const struct request *r, struct track *tracks,
-                        struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
-                        unsigned groups)
+static void decode_rans(struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count,
+                        uint32_t group, unsigned groups)
 {
+    const struct wcodec_tiling *tiling = tiling_of(tracks[0].tile);
     const struct wcodec_field *f = tracks[0].field;
     const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - WCODEC_GROUP_LOG2) : groups,
                    step = run_groups < groups ? run_groups : groups;
-    const unsigned row_size = row_bytes(r->decoder->tiles->tiling),
-                   out_size = out_bytes(r->decoder->tiles->tiling);
+    const unsigned row_size = row_bytes(tiling), out_size = out_bytes(tiling);
     const uint8_t *base[STREAMS];
     for (unsigned i = 0; i < count; i++) {
         const struct lane_tile *t = tracks[i].tile;
-        base[i] = streams[i].words = wcodec_cpu_stream_words(&tracks[i], r->words_end, groups);
+        base[i] = streams[i].words = wcodec_cpu_stream_words(&tracks[i], groups);
         streams[i].symbols = tracks[i].symbols;
         streams[i].ready_bytes = tracks[i].coded == 0 && t->waiting > 0 ? out_size : 0;
         if (streams[i].ready_bytes > 0) {
@@ -171,7 +171,8 @@ static void decode_rans(const struct request *r, struct track *tracks,
     for (unsigned g = 0; g < groups; g += step) {
         for (unsigned i = 0; i < count && f->run_log2; i++)
             streams[i].table = table_of(&tracks[i], group + g);
-        decode_runs(r, streams, count, f->profile, groups - g < step ? groups - g : step);
+        decode_runs(decoder_of(tracks[0].tile)->dsp, streams, count, f->profile,
+                    groups - g < step ? groups - g : step);
         for (unsigned i = 0; i < count; i++) {
             streams[i].rows += (size_t)step * row_size;
             streams[i].out += (size_t)step * out_size;
@@ -185,9 +186,9 @@ static void decode_rans(const struct request *r, struct track *tracks,
 }
 
 /* How many of the streams from the first on go side by side. */
-static unsigned count_alike(const struct wcodec_cpu_decoder *d, const struct track *tracks,
-                            unsigned count)
+static unsigned count_alike(const struct track *tracks, unsigned count)
 {
+    const struct wcodec_cpu_decoder *d = decoder_of(tracks[0].tile);
     const struct wcodec_field *f = tracks[0].field;
     unsigned alike = 1;
     WCODEC_ASSERT(d->dsp->tiles[f->profile] >= 1 && d->dsp->tiles[f->profile] <= WCODEC_CPU_TILES);
@@ -199,9 +200,8 @@ static unsigned count_alike(const struct wcodec_cpu_decoder *d, const struct tra
     return alike;
 }
 
-void wcodec_cpu_streams_decode(const struct request *r, struct track *tracks,
-                               struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
-                               unsigned groups)
+void wcodec_cpu_streams_decode(struct track *tracks, struct wcodec_cpu_stream *streams,
+                               unsigned count, uint32_t group, unsigned groups)
 {
     unsigned i = 0;
     while (i < count) {
@@ -210,23 +210,21 @@ void wcodec_cpu_streams_decode(const struct request *r, struct track *tracks,
             i++;
             continue;
         }
-        const unsigned alike = count_alike(r->decoder, tracks + i, count - i);
-        decode_rans(r, tracks + i, streams + i, alike, group, groups);
+        const unsigned alike = count_alike(tracks + i, count - i);
+        decode_rans(tracks + i, streams + i, alike, group, groups);
         i += alike;
     }
     for (i = 0; i < count; i++)
-        wcodec_cpu_stream_patch(r->decoder, &tracks[i], group * WCODEC_GROUP,
-                                (group + groups) * WCODEC_GROUP, NULL);
+        wcodec_cpu_stream_patch(&tracks[i], group * WCODEC_GROUP, (group + groups) * WCODEC_GROUP,
+                                NULL);
 }
 
-void wcodec_cpu_stream_end(const struct wcodec_cpu_decoder *d, const struct track *k,
-                           const struct wcodec_cpu_stream *s)
+void wcodec_cpu_stream_end(const struct track *k, const struct wcodec_cpu_stream *s)
 {
     struct lane_tile *t = k->tile;
     if (k->stream->mode != WCODEC_STREAM_RANS)
         return;
-    const bool payload =
-        k->coded == 0 && wcodec_tile_has_payload(d->tiles->tiling, WCODEC_STREAM_RANS);
+    const bool payload = k->coded == 0 && wcodec_tile_has_payload(tiling_of(t), WCODEC_STREAM_RANS);
     if (k->used != k->stream->words)
         note(t, WCODEC_TILE_WORDS);
     const uint32_t fixed = payload ? 0xffff0000u : 0xffffffffu;

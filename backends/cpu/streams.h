@@ -19,17 +19,18 @@ enum {
     STREAMS = WCODEC_MAX_CODED
 };
 
-/* What is the same for all tiles of a call. */
+/* Tiles of one tensor that a call decodes. */
 struct request {
     const struct wcodec_cpu_decoder *decoder;
     const struct wcodec_view *view;
-    const uint8_t *words_end; /* of all the call's tiles: up to here words may be read */
+    const uint8_t *words_end; /* of all these tiles: up to here words may be read */
     uint64_t end;             /* of them */
     bool verify, stream;
 };
 
 /* One tile. */
 struct lane_tile {
+    const struct request *request;
     uint64_t number;
     uint32_t elements, groups;
     uint8_t *out;
@@ -74,28 +75,34 @@ static inline unsigned out_bytes(const struct wcodec_tiling *tiling)
     return (unsigned)WCODEC_GROUP << tiling->element_log2;
 }
 
+static inline const struct wcodec_cpu_decoder *decoder_of(const struct lane_tile *t)
+{
+    return t->request->decoder;
+}
+
+static inline const struct wcodec_tiling *tiling_of(const struct lane_tile *t)
+{
+    return t->request->decoder->tiles->tiling;
+}
+
 /* Stream `coded` of a tile at its first group; a fault of its states is the tile's. */
-void wcodec_cpu_stream_begin(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view,
-                             struct lane_tile *t, unsigned coded, struct track *k,
+void wcodec_cpu_stream_begin(struct lane_tile *t, unsigned coded, struct track *k,
                              struct wcodec_cpu_stream *s);
 
 /* The words of the next `groups` groups: in place while there surely is enough to read (what is not
  * the stream's own does no harm: a stream that takes it has failed), else a copy with zeros after
  * it. */
-const uint8_t *wcodec_cpu_stream_words(const struct track *k, const uint8_t *words_end,
-                                       unsigned groups);
+const uint8_t *wcodec_cpu_stream_words(const struct track *k, unsigned groups);
 
 /* Outliers of a chunk: into its symbols or, if it has elements already, into these. */
-void wcodec_cpu_stream_patch(const struct wcodec_cpu_decoder *d, struct track *k,
-                             uint32_t chunk_first, uint32_t chunk_end, uint8_t *elements);
+void wcodec_cpu_stream_patch(struct track *k, uint32_t chunk_first, uint32_t chunk_end,
+                             uint8_t *elements);
 
 /* The symbols of one chunk of all streams, outliers included. */
-void wcodec_cpu_streams_decode(const struct request *r, struct track *tracks,
-                               struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
-                               unsigned groups);
+void wcodec_cpu_streams_decode(struct track *tracks, struct wcodec_cpu_stream *streams,
+                               unsigned count, uint32_t group, unsigned groups);
 
 /* All words taken, final states possible; the payload is theirs. */
-void wcodec_cpu_stream_end(const struct wcodec_cpu_decoder *d, const struct track *k,
-                           const struct wcodec_cpu_stream *s);
+void wcodec_cpu_stream_end(const struct track *k, const struct wcodec_cpu_stream *s);
 
 #endif

@@ -204,7 +204,8 @@ static cu_result find_kernels(struct wcodec_device *d)
         if (wcodec_kernel_takes_tiles(k) && d->limits.kernels[k].there)
             d->there |= (uint64_t)1 << k;
     }
-    return d->tensor_cores ? wcodec_cuda_find_products(d) : 0;
+    const cu_result result = wcodec_cuda_find_tile_encoders(d);
+    return result == 0 && d->tensor_cores ? wcodec_cuda_find_products(d) : result;
 }
 
 static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i,
@@ -541,6 +542,7 @@ WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {
     WCODEC_BACKEND_HEAD,
     .name = "cuda",
     .products = &wcodec_cuda_products,
+    .encoders = &wcodec_cuda_encoders,
     .open = cuda_open,
     .close = cuda_close,
     .device_count = cuda_device_count,

@@ -6,6 +6,9 @@
 #define WCODEC_CUDA_CUDA_H
 
 #include "backends/gpu/encode.h"
+#include "backends/gpu/encode_tiles.h"
+#include "backends/gpu/measure.h"
+#include "backends/gpu/kept_product.h"
 #include "backends/gpu/launches.h"
 #include "backends/gpu/product.h"
 #include "backends/cuda/driver.h"
@@ -56,6 +59,9 @@ struct wcodec_device {
     cu_function functions[WCODEC_KERNELS];
     cu_function products[WCODEC_PRODUCTS + WCODEC_ROWS_KERNELS];
     cu_function encoders[WCODEC_ENCODERS];
+    cu_function coded_products[WCODEC_CODED_PRODUCTS];
+    cu_function tile_encoders[WCODEC_TILE_ENCODERS];
+    cu_function measures[WCODEC_MEASURES];
     bool tensor_cores; /* that take BF16 */
     bool early_launches;
     struct wcodec_cuda_pool pool;
@@ -107,12 +113,39 @@ void wcodec_cuda_pinned_free(const struct wcodec_device *device, struct wcodec_m
 cu_result wcodec_cuda_find_products(struct wcodec_device *device);
 extern const struct wcodec_backend_products wcodec_cuda_products;
 
+/* A launch on the caller's stream failed: what is wrong with the stream is no failure of the
+ * device. */
+wcodec_status wcodec_cuda_launch_failed(const struct wcodec_device *device, cu_result result,
+                                        wcodec_error *err);
+
+/* On the caller's stream; early: may it begin while the launch before it ends? */
+cu_result wcodec_cuda_launch(const struct wcodec_device *device, cu_function function,
+                             uint32_t groups, uint32_t threads, uint32_t shared, uint64_t stream,
+                             bool early, void *argument);
+
+/* Tensors that stay coded: kept.c. */
+cu_result wcodec_cuda_find_coded_products(struct wcodec_device *device);
+uint64_t wcodec_cuda_kept_work(const struct wcodec_kept *kept);
+wcodec_status wcodec_cuda_kept_multiply(struct wcodec_device *device, uint64_t queue,
+                                        const struct wcodec_product *product, wcodec_error *err);
+wcodec_status wcodec_cuda_keep(struct wcodec_queue *queue, const struct wcodec_job *job,
+                               struct wcodec_memory *scratch, struct wcodec_job_result *result,
+                               struct wcodec_kept **kept, wcodec_error *err);
+uint64_t wcodec_cuda_kept_size(const struct wcodec_kept *kept);
+wcodec_status wcodec_cuda_kept_decode(struct wcodec_kept *kept, uint64_t queue, uint64_t begin,
+                                      uint64_t end, uint64_t out, wcodec_error *err);
+void wcodec_cuda_kept_free(struct wcodec_kept *kept);
+
 /* What it consists of that codes: encode.c. */
 cu_result wcodec_cuda_find_encoders(struct wcodec_device *device);
 wcodec_status wcodec_cuda_measure(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
                                   wcodec_error *err);
 wcodec_status wcodec_cuda_code(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
                                wcodec_error *err);
+
+/* Tensors in tiles are coded: encode_tiles.c. */
+cu_result wcodec_cuda_find_tile_encoders(struct wcodec_device *device);
+extern const struct wcodec_backend_encoders wcodec_cuda_encoders;
 
 extern const struct wcodec_backend wcodec_backend_cuda;
 

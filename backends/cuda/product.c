@@ -25,11 +25,14 @@ cu_result wcodec_cuda_find_products(struct wcodec_device *d)
     for (unsigned k = 0; k < WCODEC_PRODUCTS && result == 0; k++)
         result = find(d, wcodec_product_rows[k].name, d->limits.shared, &d->products[k]);
     for (unsigned k = 0; k < WCODEC_ROWS_KERNELS && result == 0; k++)
-        result = find(d, wcodec_rows_rows[k].name,
-                      wcodec_rows_rows[k].neighbours ? WCODEC_GPU_ROWS_SHARED : 0,
-                      &d->products[WCODEC_PRODUCTS + k]);
+        result =
+            find(d, wcodec_rows_rows[k].name,
+                 wcodec_rows_rows[k].neighbours ? WCODEC_GPU_ROWS_SHARED : WCODEC_GPU_GATHER_SHARED,
+                 &d->products[WCODEC_PRODUCTS + k]);
     if (result == 0)
         result = wcodec_cuda_find_encoders(d);
+    if (result == 0)
+        result = wcodec_cuda_find_coded_products(d);
     /* What the code that was loaded can do, which a build for older devices may lack. */
     if (result == 0)
         result = d->cu->function_get(&built_for, CU_FUNCTION_PTX_VERSION, d->products[0]);
@@ -38,9 +41,8 @@ cu_result wcodec_cuda_find_products(struct wcodec_device *d)
     return result;
 }
 
-/* What is wrong with the stream is no failure of the device. */
-static wcodec_status launch_failed(const struct wcodec_device *d, cu_result result,
-                                   wcodec_error *err)
+wcodec_status wcodec_cuda_launch_failed(const struct wcodec_device *d, cu_result result,
+                                        wcodec_error *err)
 {
     const char *name = NULL;
     if (result != CU_INVALID_VALUE && result != CU_INVALID_HANDLE &&
@@ -57,18 +59,28 @@ static wcodec_status no_code(const struct wcodec_device *d, wcodec_error *err)
                          "this build has no kernels of products for device %d", d->number);
 }
 
-/* So much shared memory that a multiprocessor has one work-group: those of later launches would
- * crowd on the first ones that are free. */
-static uint32_t alone(const struct wcodec_device *d, uint32_t shared)
+/* Work-groups of a multiprocessor. Two of half as many warps end their tiles at different times,
+ * which pays where several vectors leave a warp more to do than to wait for, and where all bands
+ * have room at once (bench/README.md). */
+static unsigned groups_of_unit(const struct wcodec_device *d, const struct wcodec_product *p)
 {
-    const uint32_t half = (uint32_t)d->limits.unit_shared / 2 + 1024;
-    const uint32_t least = half < d->limits.shared ? half : (uint32_t)d->limits.shared;
+    enum { VECTORS_OF_TWO = 5, BANDS_OF_TWO = 4 };
+    return p->vectors >= VECTORS_OF_TWO && p->fixed->bands <= BANDS_OF_TWO * d->limits.units ? 2
+                                                                                             : 1;
+}
+
+/* So much shared memory that a multiprocessor has no more than so many work-groups: those of later
+ * launches would crowd on the first ones that are free. */
+static uint32_t alone(const struct wcodec_device *d, unsigned groups, uint32_t shared)
+{
+    const uint32_t part = (uint32_t)d->limits.unit_shared / (groups + 1) + 1024;
+    const uint32_t least = part < d->limits.shared ? part : (uint32_t)d->limits.shared;
     return shared > least ? shared : least;
 }
 
-static cu_result launch(const struct wcodec_device *d, cu_function function, uint32_t groups,
-                        uint32_t threads, uint32_t shared, uint64_t stream, bool early,
-                        void *argument)
+cu_result wcodec_cuda_launch(const struct wcodec_device *d, cu_function function, uint32_t groups,
+                             uint32_t threads, uint32_t shared, uint64_t stream, bool early,
+                             void *argument)
 {
     void *arguments[] = {argument};
     const cu_stream on = (cu_stream)(uintptr_t)stream;
@@ -84,22 +96,25 @@ static cu_result launch(const struct wcodec_device *d, cu_function function, uin
 static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
                               const struct wcodec_product *p, wcodec_error *err)
 {
-    const struct wcodec_gpu_product_limits limits = {d->limits.units, WCODEC_PRODUCT_WARPS,
-                                                     (unsigned)d->limits.shared};
     cu_result result = 0;
     if (!d->tensor_cores)
         return no_code(d, err);
+    if (p->fixed == NULL)
+        return wcodec_cuda_kept_multiply(d, queue, p, err);
+    const unsigned groups = groups_of_unit(d, p);
+    const struct wcodec_gpu_product_limits limits = {
+        groups * d->limits.units, WCODEC_PRODUCT_WARPS / groups, (unsigned)d->limits.shared};
     const wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         return status;
     for (uint64_t first = 0; first < p->vectors && result == 0;) {
         struct wcodec_gpu_product l;
         first += wcodec_gpu_plan_product(p, p->memory->address + p->offset, &limits, first, &l);
-        result = launch(d, d->products[l.kernel], l.groups, l.threads, alone(d, l.shared), queue,
-                        true, &l.arguments);
+        result = wcodec_cuda_launch(d, d->products[l.kernel], l.groups, l.threads,
+                                    alone(d, groups, l.shared), queue, true, &l.arguments);
     }
     wcodec_cuda_leave(d, 0, "", NULL);
-    return result ? launch_failed(d, result, err) : WCODEC_OK;
+    return result ? wcodec_cuda_launch_failed(d, result, err) : WCODEC_OK;
 }
 
 static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
@@ -113,11 +128,21 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
         return status;
     wcodec_gpu_plan_rows(r, r->memory->address + r->offset, d->limits.units,
                          (unsigned)d->limits.shared, &l);
-    const cu_result result = launch(d, d->products[WCODEC_PRODUCTS + l.kernel], l.groups, l.threads,
-                                    l.shared, queue, false, &l.arguments);
+    const cu_result result =
+        wcodec_cuda_launch(d, d->products[WCODEC_PRODUCTS + l.kernel], l.groups, l.threads,
+                           l.shared, queue, false, &l.arguments);
     wcodec_cuda_leave(d, 0, "", NULL);
-    return result ? launch_failed(d, result, err) : WCODEC_OK;
+    return result ? wcodec_cuda_launch_failed(d, result, err) : WCODEC_OK;
 }
 
-const struct wcodec_backend_products wcodec_cuda_products = {multiply, decode_rows,
-                                                             wcodec_cuda_measure, wcodec_cuda_code};
+const struct wcodec_backend_products wcodec_cuda_products = {
+    .multiply = multiply,
+    .decode_rows = decode_rows,
+    .measure = wcodec_cuda_measure,
+    .code = wcodec_cuda_code,
+    .keep = wcodec_cuda_keep,
+    .kept_size = wcodec_cuda_kept_size,
+    .kept_decode = wcodec_cuda_kept_decode,
+    .kept_work = wcodec_cuda_kept_work,
+    .kept_free = wcodec_cuda_kept_free,
+};

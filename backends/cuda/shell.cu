@@ -3,8 +3,11 @@
 
 /* The kernels of backends/kernels/kernels.def in CUDA: what is launched, and nothing else. */
 #include "backends/kernels/encode_fixed.h"
+#include "backends/kernels/encode_join.h"
 #include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
+#include "backends/kernels/measure.h"
+#include "backends/kernels/product_coded.h"
 #include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
@@ -38,7 +41,14 @@
     wcodec_product_kernel(bits, eights, staged, &warp, &launch)
 #define RUN_ROWS(bits, neighbours) wcodec_rows_kernel(bits, neighbours, &warp, &launch)
 #define RUN_ENCODER(step, bits) WCODEC_ENCODE_##step(bits, &warp, &launch)
+#define RUN_CODED(coding, eights) \
+    wcodec_coded_kernel(wcodec_kind_of(WCODEC_FAMILY_FRAGMENTS, WCODEC_SHAPE_16_8, \
+                                       WCODEC_CODING_##coding, false, WCODEC_P8_COPIES), \
+                        eights, &warp, &launch)
+#define RUN_CODED_SUM() wcodec_coded_sum_kernel(&warp, &launch)
 #else
+#define RUN_CODED(coding, eights) ((void)warp, (void)launch)
+#define RUN_CODED_SUM() ((void)warp, (void)launch)
 #define RUN_PRODUCT(bits, eights, staged) ((void)warp, (void)launch)
 #define RUN_ROWS(bits, neighbours) ((void)warp, (void)launch)
 #define RUN_ENCODER(step, bits) ((void)warp, (void)launch)
@@ -67,3 +77,53 @@
         RUN_ENCODER(step, bits); \
     }
 #include "backends/kernels/encoders.def"
+
+#define WCODEC_CODED_PRODUCT(name, coding, eights) \
+    extern "C" __global__ void __launch_bounds__(512, 2) \
+        wcodec_##name(const __grid_constant__ wcodec_coded_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        RUN_CODED(coding, eights); \
+    }
+#include "backends/kernels/products_coded.def"
+
+extern "C" __global__ void __launch_bounds__(128)
+    wcodec_coded_sum(const __grid_constant__ wcodec_coded_launch launch)
+{
+    struct wcodec_warp warp;
+    RUN_CODED_SUM();
+}
+#define WCODEC_TILE_ENCODER(name, element_log2, raw, profile) \
+    extern "C" __global__ void __launch_bounds__(256, 3) \
+        wcodec_##name(const __grid_constant__ wcodec_coder_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        wcodec_coder_tiles_kernel(wcodec_coder_kind_of(element_log2, raw, profile), &warp, \
+                                  &launch); \
+    }
+#define WCODEC_TILE_STEP(name, step, groups) \
+    extern "C" __global__ void __launch_bounds__(256, groups) \
+        wcodec_##name(const __grid_constant__ wcodec_coder_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        wcodec_coder_##step##_kernel( \
+            wcodec_coder_kind_of(launch.element_log2, launch.raw_bits, launch.profile), &warp, \
+            &launch); \
+    }
+#include "backends/kernels/tile_encoders.def"
+
+#define WCODEC_MEASURE(name, element_log2) \
+    extern "C" __global__ void __launch_bounds__(256, 4) \
+        wcodec_##name(const __grid_constant__ wcodec_measure_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        wcodec_measure_kernel(element_log2, &warp, &launch); \
+    }
+#define WCODEC_MEASURE_SUMS(name) \
+    extern "C" __global__ void __launch_bounds__(256) \
+        wcodec_##name(const __grid_constant__ wcodec_measure_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        wcodec_measure_sums_kernel(&warp, &launch); \
+    }
+#include "backends/kernels/measures.def"

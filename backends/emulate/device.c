@@ -5,6 +5,8 @@
 
 #include "backends/cpu/batch.h"
 #include "backends/cpu/cpu.h"
+#include "backends/emulate/encode.h"
+#include "backends/emulate/kept.h"
 #include "backends/emulate/kernels.h"
 #include "backends/emulate/product.h"
 #include "backends/gpu/launches.h"
@@ -39,39 +41,6 @@ static uint64_t address_of(const void *memory)
 static uint64_t memory_address(const struct wcodec_memory *memory)
 {
     return address_of(memory->data);
-}
-
-static unsigned random_below(uint64_t *seed, unsigned below)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned)((*seed >> 33) % below);
-}
-
-/* Some device: work-groups small enough to be fast, tables with copies and without, all kernels or
- * some. */
-static struct wcodec_gpu_limits random_limits(uint64_t *seed)
-{
-    static const uint32_t copies[] = {1, 4, 8, 16, 32, 32};
-    const bool latency = random_below(seed, 4) != 0;
-    struct wcodec_gpu_limits limits = {
-        .units = 1 + random_below(seed, 3),
-        .copies = copies[random_below(seed, 6)],
-        .shared = 200 << 10,
-        .unit_shared = 200 << 10,
-        .groups = 2,
-        .refit = random_below(seed, 2) == 0,
-        .launch_tiles = random_below(seed, 3) == 0 ? 5 : 1 << 20,
-        .lanes = WCODEC_FIBERS_WARP,
-        .queue = random_below(seed, 4) != 0,
-        .fixed_threads = random_below(seed, 4) == 0,
-    };
-    for (unsigned k = 0; k < WCODEC_KERNELS; k++)
-        limits.kernels[k] = (struct wcodec_gpu_kernel){
-            .there = wcodec_kernel_rows[k].family != WCODEC_FAMILY_LATENCY || latency,
-            .warps = 1 + random_below(seed, 4),
-            .groups = 1 + random_below(seed, 2),
-        };
-    return limits;
 }
 
 /* Exactly so many bytes, since AddressSanitizer sees where they end. */
@@ -146,15 +115,6 @@ static wcodec_status batch_build(struct wcodec_batch *b, struct wcodec_gpu_plan 
     return WCODEC_OK;
 }
 
-static uint64_t kernels_there(const struct wcodec_gpu_limits *limits)
-{
-    uint64_t there = WCODEC_GPU_PLAN_ANY_TILE;
-    for (unsigned k = 0; k < WCODEC_KERNELS; k++)
-        if (wcodec_kernel_takes_tiles(k) && limits->kernels[k].there)
-            there |= (uint64_t)1 << k;
-    return there;
-}
-
 static wcodec_status batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs,
                                   size_t count, struct wcodec_batch **batch, wcodec_error *err)
 {
@@ -163,10 +123,10 @@ static wcodec_status batch_create(struct wcodec_queue *queue, const struct wcode
     for (size_t i = 0; i < count; i++)
         seed = seed * 31 + (jobs[i].tiles != NULL ? jobs[i].tiles->payload_size : jobs[i].end) +
                jobs[i].destination + jobs[i].count;
-    const struct wcodec_gpu_limits limits = random_limits(&seed);
+    const struct wcodec_gpu_limits limits = wcodec_emulated_limits(&seed);
     struct wcodec_gpu_plan plan;
-    wcodec_status status =
-        wcodec_gpu_plan_measure(host, jobs, count, kernels_there(&limits), &plan, err);
+    wcodec_status status = wcodec_gpu_plan_measure(
+        host, jobs, count, wcodec_emulated_kernels_there(&limits), &plan, err);
     if (status != WCODEC_OK)
         return status;
     struct wcodec_batch *b = calloc(1, sizeof *b);
@@ -258,5 +218,6 @@ struct wcodec_backend wcodec_emulated_backend(void)
     b.batch_results = batch_results;
     b.batch_destroy = batch_destroy;
     b.products = &wcodec_emulated_products;
+    b.encoders = &wcodec_emulated_encoders;
     return b;
 }

@@ -10,6 +10,7 @@
 uint32_t wcodec_emulate_tile(const struct wcodec_tile_job *job, const uint8_t *block)
 {
     struct wcodec_tile_work work;
+    work.base = 0;
     return wcodec_decode_tile(&work, job, (uint64_t)(uintptr_t)block);
 }
 

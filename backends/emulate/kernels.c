@@ -13,6 +13,7 @@
 
 #include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
+#include "backends/kernels/product_coded.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
 #include "backends/kernels/work_group.h"
@@ -42,6 +43,30 @@ void wcodec_emulate_launch(struct wcodec_fibers *fibers,
 {
     const struct wcodec_lanes_launch lanes = {
         .kernel = run_kernel,
+        .argument = launch,
+        .groups = launch->groups,
+        .threads = launch->threads,
+        .shared = launch->shared,
+        .seed = launch->seed,
+    };
+    wcodec_lanes_run(fibers, &lanes);
+}
+
+static void run_coded(struct wcodec_warp *warp, const void *argument)
+{
+    const struct wcodec_emulated_coded *launch = argument;
+    if (launch->eights == 0)
+        wcodec_coded_sum_kernel(warp, launch->arguments);
+    else
+        wcodec_coded_kernel(wcodec_kind_of(WCODEC_FAMILY_FRAGMENTS, WCODEC_SHAPE_16_8,
+                                           launch->coding, false, launch->copies),
+                            launch->eights, warp, launch->arguments);
+}
+
+void wcodec_emulate_coded(struct wcodec_fibers *fibers, const struct wcodec_emulated_coded *launch)
+{
+    const struct wcodec_lanes_launch lanes = {
+        .kernel = run_coded,
         .argument = launch,
         .groups = launch->groups,
         .threads = launch->threads,

@@ -7,7 +7,7 @@
 
 #include "backends/emulate/fibers.h"
 #include "backends/gpu/kernels.h"
-#include "backends/kernels/launch.h"
+#include "backends/kernels/product_coded_launch.h"
 
 /* As struct wcodec_gpu_launch, whose header this one does without: the core's names in it are also
  * the kernels'. */
@@ -20,6 +20,16 @@ struct wcodec_emulated_launch {
     uint64_t seed;    /* of the order of lanes and work-groups */
     const struct wcodec_launch *arguments;
 };
+
+/* Of products_coded.def; eights 0: the one that adds. */
+struct wcodec_emulated_coded {
+    uint32_t coding, eights;
+    uint32_t copies, groups, threads, shared; /* as above */
+    uint64_t seed;
+    const struct wcodec_coded_launch *arguments;
+};
+
+void wcodec_emulate_coded(struct wcodec_fibers *fibers, const struct wcodec_emulated_coded *launch);
 
 void wcodec_emulate_launch(struct wcodec_fibers *fibers,
                            const struct wcodec_emulated_launch *launch);

@@ -5,6 +5,8 @@
 #include "backends/emulate/product.h"
 
 #include "backends/cpu/batch.h"
+#include "backends/emulate/kernels.h"
+#include "backends/emulate/kept.h"
 #include "backends/emulate/lanes.h"
 #include "backends/gpu/encode.h"
 #include "backends/gpu/product.h"
@@ -45,12 +47,43 @@ static wcodec_status run(const struct wcodec_device *device,
     return WCODEC_OK;
 }
 
+struct coded_run {
+    const struct wcodec_device *device;
+    wcodec_error *err;
+    uint32_t copies;
+};
+
+static int launch_coded(void *opaque, struct wcodec_gpu_coded_product *l)
+{
+    const struct coded_run *r = opaque;
+    const struct wcodec_coded_product_row *row = &wcodec_coded_product_rows[l->kernel];
+    const struct wcodec_emulated_coded launch = {.coding = row->coding,
+                                                 .eights = row->eights,
+                                                 .copies = r->copies,
+                                                 .groups = l->groups,
+                                                 .threads = l->threads,
+                                                 .shared = l->shared,
+                                                 .seed = SEED,
+                                                 .arguments = &l->arguments};
+    struct wcodec_fibers *fibers = wcodec_fibers_create();
+    if (fibers == NULL)
+        return (int)r->device->host->fail(r->err, WCODEC_ERROR_MEMORY, "no memory for lanes");
+    wcodec_emulate_coded(fibers, &launch);
+    wcodec_fibers_destroy(fibers);
+    return 0;
+}
+
 static wcodec_status multiply(struct wcodec_device *device, uint64_t queue,
                               const struct wcodec_product *product, wcodec_error *err)
 {
     static const struct wcodec_gpu_product_limits limits = {UNITS, WCODEC_PRODUCT_WARPS, SHARED};
     wcodec_status status = WCODEC_OK;
     (void)queue;
+    if (product->fixed == NULL) {
+        struct coded_run r = {device, err, wcodec_emulated_kept_copies(product->kept)};
+        return (wcodec_status)wcodec_emulated_kept_multiply(product, address_of(product->work),
+                                                            launch_coded, &r);
+    }
     for (uint64_t first = 0; first < product->vectors && status == WCODEC_OK;) {
         struct wcodec_gpu_product l;
         first += wcodec_gpu_plan_product(product, address_of(product->memory) + product->offset,
@@ -140,5 +173,14 @@ static wcodec_status code(struct wcodec_queue *queue, const struct wcodec_matrix
     return run_steps(queue, matrix, wcodec_gpu_code, err);
 }
 
-const struct wcodec_backend_products wcodec_emulated_products = {multiply, decode_rows, measure,
-                                                                 code};
+const struct wcodec_backend_products wcodec_emulated_products = {
+    .multiply = multiply,
+    .decode_rows = decode_rows,
+    .measure = measure,
+    .code = code,
+    .keep = wcodec_emulated_keep,
+    .kept_size = wcodec_emulated_kept_size,
+    .kept_decode = wcodec_emulated_kept_decode,
+    .kept_work = wcodec_emulated_kept_work,
+    .kept_free = wcodec_emulated_kept_free,
+};

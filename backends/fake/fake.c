@@ -568,8 +568,61 @@ static wcodec_status fake_code(struct wcodec_queue *queue, const struct wcodec_m
     return status == WCODEC_OK ? give(queue, &o, err) : status;
 }
 
-static const struct wcodec_backend_products fake_products = {fake_multiply, fake_decode_rows,
-                                                             fake_measure, fake_code};
+static wcodec_status fake_keep(struct wcodec_queue *queue, const struct wcodec_job *job,
+                               struct wcodec_memory *scratch, struct wcodec_job_result *result,
+                               struct wcodec_kept **kept, wcodec_error *err)
+{
+    wcodec_status status = begin_allocation(err);
+    if (status == WCODEC_OK)
+        status = check_owner(queue, scratch, err);
+    for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++)
+        status = check_owner(queue, job->places[a].memory, err);
+    if (status == WCODEC_OK)
+        status = wait_until((struct fake_queue *)queue, UINT64_MAX, err);
+    if (status == WCODEC_OK)
+        status = wcodec_emulated_products.keep(queue, job, scratch, result, kept, err);
+    if (status == WCODEC_OK && is_late("late-fault")) {
+        *result = (struct wcodec_job_result){0, WCODEC_TILE_CHECK};
+        wcodec_emulated_products.kept_free(*kept);
+    }
+    return status;
+}
+
+static uint64_t fake_kept_size(const struct wcodec_kept *kept)
+{
+    return wcodec_emulated_products.kept_size(kept);
+}
+
+static wcodec_status fake_kept_decode(struct wcodec_kept *kept, uint64_t queue, uint64_t begin,
+                                      uint64_t end, uint64_t out, wcodec_error *err)
+{
+    const wcodec_status status = begin_call(err);
+    return status == WCODEC_OK
+               ? wcodec_emulated_products.kept_decode(kept, queue, begin, end, out, err)
+               : status;
+}
+
+static uint64_t fake_kept_work(const struct wcodec_kept *kept)
+{
+    return wcodec_emulated_products.kept_work(kept);
+}
+
+static void fake_kept_free(struct wcodec_kept *kept)
+{
+    wcodec_emulated_products.kept_free(kept);
+}
+
+static const struct wcodec_backend_products fake_products = {
+    .multiply = fake_multiply,
+    .decode_rows = fake_decode_rows,
+    .measure = fake_measure,
+    .code = fake_code,
+    .keep = fake_keep,
+    .kept_size = fake_kept_size,
+    .kept_decode = fake_kept_decode,
+    .kept_work = fake_kept_work,
+    .kept_free = fake_kept_free,
+};
 
 const struct wcodec_backend wcodec_backend_fake = {
     WCODEC_BACKEND_HEAD,

@@ -351,6 +351,32 @@ static const struct wcodec_segment *plan_run(struct launches *l, unsigned kernel
     return segments;
 }
 
+void wcodec_gpu_plan_some(const struct wcodec_gpu_limits *limits, unsigned kernel,
+                          const struct wcodec_segment *jobs, uint64_t block, uint64_t faults,
+                          struct wcodec_gpu_launch *launch)
+{
+    struct launches l = {.limits = limits, .block = block, .faults = faults, .next = launch};
+    const struct run run = {kernel, jobs->first, jobs->count, jobs, true};
+    if (kernel == WCODEC_KERNEL_GENERIC) {
+        plan_generic(&l, &run);
+        return;
+    }
+    const struct wcodec_gpu_needs needs = wcodec_gpu_most_needs(kernel, limits->copies);
+    const struct wcodec_gpu_kernel *k = &limits->kernels[kernel];
+    const uint32_t all = limits->units * k->groups, groups = all < run.count ? all : run.count,
+                   tiles = (run.count + groups - 1) / groups;
+    const unsigned warps = limits->fixed_threads ? k->warps : even_warps(tiles, k->warps);
+    add_launch(&l, kernel);
+    launch->arguments.tables = jobs->tables;
+    launch->arguments.first = jobs->first;
+    launch->arguments.count = jobs->count;
+    launch->arguments.table_bytes = needs.table_bytes;
+    launch->arguments.warp_bytes = warp_size(wcodec_kernel_kind(kernel, limits->copies), &needs);
+    launch->groups = groups;
+    launch->threads = 32 * warps;
+    launch->shared = wcodec_gpu_shared_size(kernel, limits->copies, warps, &needs);
+}
+
 /* Elements of what the generic kernel has left. */
 static void plan_units(struct launches *l, unsigned kernel, uint64_t jobs, uint32_t count)
 {

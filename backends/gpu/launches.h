@@ -74,4 +74,11 @@ unsigned wcodec_gpu_plan_launches(const struct wcodec_gpu_limits *limits,
                                   uint64_t address, uint64_t faults,
                                   struct wcodec_gpu_launch *launches, const uint8_t **end);
 
+/* One launch of some of a plan's tile jobs, of kernels that give a tile to each warp and need
+ * nothing besides the block, which is at `block`: those of a segment, or part of one, or of the
+ * generic kernel. */
+void wcodec_gpu_plan_some(const struct wcodec_gpu_limits *limits, unsigned kernel,
+                          const struct wcodec_segment *jobs, uint64_t block, uint64_t faults,
+                          struct wcodec_gpu_launch *launch);
+
 #endif

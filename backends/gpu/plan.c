@@ -182,6 +182,12 @@ void wcodec_gpu_plan_free(struct wcodec_gpu_plan *plan)
     plan->segments = NULL;
 }
 
+/* Where a job's destination is; of one that is to be decoded to several places, from these on. */
+static uint64_t out_of(wcodec_address_function *place, const struct wcodec_job *job)
+{
+    return (job->memory != NULL ? place(job->memory) : 0) + job->destination;
+}
+
 struct builder {
     struct wcodec_gpu_plan *plan;
     uint64_t address; /* of the block */
@@ -329,7 +335,7 @@ static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *jo
                             const struct job_state *s, uint64_t tile)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
-    const uint64_t out = blocks_kind(job) >= 0 ? 0 : b->place(job->memory) + job->destination,
+    const uint64_t out = blocks_kind(job) >= 0 ? 0 : out_of(b->place, job),
                    kernels = b->plan->kernels; /* scratch memory is aligned */
     const unsigned kernel = s->kernel;
     if (wcodec_kernel_is_fused(kernel))
@@ -424,7 +430,7 @@ static uint64_t fragments_out(const struct builder *b, const struct wcodec_job *
     const uint64_t element = tile << job->tiles->tiling->tile_log2,
                    in_band = element % wcodec_fragments_band(f),
                    at = element - in_band + in_band / WCODEC_SECTION_ROWS;
-    return b->place(job->memory) + job->destination + (at << f->element_log2) - job->begin;
+    return out_of(b->place, job) + (at << f->element_log2) - job->begin;
 }
 
 static void write_tile(struct builder *b, const struct wcodec_job *job, const struct job_state *s,
@@ -448,7 +454,7 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
                        at = write_blocks_job(b, job, s, tile, fused);
         out->out = fused ? b->address + at : scratch;
     } else {
-        out->out = b->place(job->memory) + job->destination + (tile - job->first) * tile_bytes(t);
+        out->out = out_of(b->place, job) + (tile - job->first) * tile_bytes(t);
     }
     if (kernel == WCODEC_KERNEL_GENERIC) {
         out->runs = write_streams(b, job, s, tile);
@@ -532,7 +538,7 @@ static uint64_t write_view(struct builder *b, const struct wcodec_job *job)
     *view = job->blocks  ? view_of_blocks(job)
             : job->lossy ? view_of_lossy(job)
                          : view_of_fragments(job);
-    view->out = b->place(job->memory) + job->destination;
+    view->out = out_of(b->place, job);
     view->modes = b->address + modes_at;
     view->scales = b->address + scales_at;
     view->first_row = side.first_row;
@@ -551,7 +557,7 @@ static void write_fixed(struct builder *b, const struct wcodec_job *job, struct 
     s->view = reserve(b, wcodec_gpu_plan_fixed_size(job), &p);
     wcodec_gpu_plan_write_fixed(
         job, area(b, job, WCODEC_AREA_RAW, f->tiles_begin + job->first * f->record_size),
-        area(b, job, WCODEC_AREA_VALUES, values->begin), b->place(job->memory) + job->destination,
+        area(b, job, WCODEC_AREA_VALUES, values->begin), out_of(b->place, job),
         (uint32_t)s->slot | (uint32_t)job->verify << 31, b->address + s->view, p);
 }
 
@@ -574,8 +580,10 @@ static void write_job(struct builder *b, const struct wcodec_job *job, struct jo
     }
     if (s->kernel != WCODEC_KERNEL_GENERIC)
         s->sets = write_sets(b, job->tiles, &s->step);
-    if (blocks_kind(job) >= 0)
+    if (blocks_kind(job) >= 0) {
         s->view = write_view(b, job);
+        b->plan->view = s->view;
+    }
     if (s->kernel == WCODEC_KERNEL_lossy_p8_runs_wide_raw && t->coded_count == 1) {
         const struct wcodec_field *f = &t->fields[t->coded[0]];
         void *p;
@@ -636,6 +644,7 @@ wcodec_status wcodec_gpu_plan_build(struct wcodec_gpu_plan *plan, const struct w
     }
     uint32_t classes = 1;
     uint64_t slot = 0;
+    plan->lent = plan->block != NULL;
     struct job_state *states = a->allocate(a->opaque, count * sizeof *states);
     if (!states)
         return plan->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the plan of %zu jobs",
@@ -653,7 +662,6 @@ wcodec_status wcodec_gpu_plan_build(struct wcodec_gpu_plan *plan, const struct w
     uint32_t *counts = a->allocate(a->opaque, 2 * (size_t)classes * sizeof *counts),
              *starts = counts ? counts + classes : NULL;
     plan->blocks = plan->tile_jobs * sizeof(struct wcodec_tile_job);
-    plan->lent = plan->block != NULL;
     if (!plan->lent)
         plan->block = a->allocate(a->opaque, plan->size);
     plan->segments = a->allocate(a->opaque, classes * sizeof *plan->segments);

@@ -48,6 +48,7 @@ struct wcodec_gpu_plan {
      * blocks: offset of their wcodec_blocks_jobs, of each kind blocks_capacity; those of fused
      * tiles are the last of a kind's. */
     uint64_t blocks;
+    uint64_t view; /* offset of the last job's wcodec_view_job, of a kind that has one */
     uint32_t blocks_count[WCODEC_GPU_VIEWS];
     uint32_t blocks_capacity[WCODEC_GPU_VIEWS];
     uint64_t kernels;

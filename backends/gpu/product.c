@@ -105,7 +105,10 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
     return vectors;
 }
 
-enum { ROWS_WARPS = 2 * WCODEC_GPU_ROWS_WARPS /* of a unit */ };
+enum {
+    ROWS_WARPS = 2 * WCODEC_GPU_ROWS_WARPS, /* of a unit */
+    GATHER_GROUPS = 1 << 18                 /* at most: then each takes several rows in turn */
+};
 
 static uint32_t groups_of(uint64_t tasks, uint32_t of_group, uint64_t most)
 {
@@ -113,9 +116,9 @@ static uint32_t groups_of(uint64_t tasks, uint32_t of_group, uint64_t most)
     return (uint32_t)(groups < most ? groups : most);
 }
 
-/* By work-groups of so many warps. */
-static void plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned units, bool neighbours,
-                      uint32_t warps, struct wcodec_gpu_rows *launch)
+/* By work-groups of so many warps, and so many groups at most. */
+static void plan_rows(const struct wcodec_rows *r, uint64_t matrix, bool neighbours, uint32_t warps,
+                      uint64_t most, struct wcodec_gpu_rows *launch)
 {
     const struct wcodec_fixed *f = r->fixed;
     const uint64_t band = neighbours ? r->first / WCODEC_FIXED_ROWS : 0,
@@ -130,9 +133,9 @@ static void plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned uni
     *launch = (struct wcodec_gpu_rows){
         .kernel = kernel,
         .groups = groups_of(neighbours ? tiles : r->count * f->across,
-                            neighbours ? warps : 8 * warps, (uint64_t)units * (ROWS_WARPS / warps)),
+                            neighbours ? warps : 8 * warps, most),
         .threads = 32 * warps,
-        .shared = neighbours ? warps * WCODEC_RECORD_STAGE : 0,
+        .shared = warps * (neighbours ? (uint32_t)WCODEC_RECORD_STAGE : WCODEC_GATHER_WARP),
         .arguments = {.job = {.records =
                                   matrix + f->tiles_begin + band * f->across * f->record_size,
                               .spilled = matrix + f->spilled_begin,
@@ -151,16 +154,35 @@ static void plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned uni
                               .regular = f->columns % 8 == 0 && r->out % 16 == 0},
                       .indices = r->indices,
                       .count = r->count,
-                      .tiles = (uint32_t)tiles},
+                      .outside = r->outside,
+                      .tiles = (uint32_t)tiles,
+                      .number = r->number},
     };
+}
+
+/* Rows by an index wait for memory again and again: work-groups are small, and as many as there are
+ * rows for, so that others begin meanwhile. */
+static void plan_gather(const struct wcodec_rows *r, uint64_t matrix,
+                        struct wcodec_gpu_rows *launch)
+{
+    const uint32_t across = (uint32_t)r->fixed->across, tiles = wcodec_gather_tiles(across),
+                   warps = WCODEC_GPU_GATHER_WARPS;
+    const uint64_t chunks = (across + tiles - 1) / tiles, rows = 8 / tiles,
+                   most = GATHER_GROUPS * warps / chunks * rows,
+                   at_once = r->count < most ? r->count : most;
+    plan_rows(r, matrix, false, warps, UINT32_MAX, launch);
+    launch->groups = (uint32_t)(((at_once + rows - 1) / rows * chunks + warps - 1) / warps);
 }
 
 void wcodec_gpu_plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned units,
                           unsigned shared, struct wcodec_gpu_rows *launch)
 {
-    plan_rows(r, matrix, units, r->indices == 0,
-              shared < WCODEC_GPU_ROWS_SHARED ? WCODEC_GPU_ROWS_WARPS / 2 : WCODEC_GPU_ROWS_WARPS,
-              launch);
+    const uint32_t warps =
+        shared < WCODEC_GPU_ROWS_SHARED ? WCODEC_GPU_ROWS_WARPS / 2 : WCODEC_GPU_ROWS_WARPS;
+    if (r->indices != 0)
+        plan_gather(r, matrix, launch);
+    else
+        plan_rows(r, matrix, true, warps, (uint64_t)units * (ROWS_WARPS / warps), launch);
 }
 
 uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *p, uint64_t matrix,
@@ -183,5 +205,6 @@ uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *p, uint64_t 
 void wcodec_gpu_plan_rows_plain(const struct wcodec_rows *r, uint64_t matrix, unsigned units,
                                 struct wcodec_gpu_rows *launch)
 {
-    plan_rows(r, matrix, units, false, 2, launch);
+    plan_rows(r, matrix, false, 2, (uint64_t)units * WCODEC_GPU_ROWS_WARPS, launch);
+    launch->shared = 0;
 }

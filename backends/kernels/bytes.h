@@ -192,7 +192,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_bytes(const struct wcodec_tile_work *w,
 {
     const uint32_t number = group * 128 + 4 * lane, elements = w->job->elements;
     const uint32_t left = number >= elements ? 0 : elements - number;
-    const uint64_t out = w->job->out + 2 * (uint64_t)number;
+    const uint64_t out = w->base + w->job->out + 2 * (uint64_t)number;
     v[0] = wcodec_subtract_halves(v[0], add);
     v[1] = wcodec_subtract_halves(v[1], add);
     if (left >= 4 && out % 4 == 0) {

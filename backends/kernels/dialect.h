@@ -42,6 +42,7 @@
  *   wcodec_shared_base(warp)     address of the work-group's shared memory, of 32 bits
  *   wcodec_shared_u8(), _u16(), _u32(), _u2(), _u4() (warp, address)  read it
  *   wcodec_put_u8() ... (warp, address, v)  write it
+ *   wcodec_shared_add(warp, address, v)  to a word of shared memory, to which others may add too
  *   WCODEC_SHARED(warp, type, address)  a pointer to it
  *   WCODEC_BUFFER(warp, type, address), WCODEC_BUFFER_OUT()  pointers to a batch's data
  *   WCODEC_BLOCK(warp, type, address)  pointer to its descriptors
@@ -56,6 +57,7 @@
  *   wcodec_prefetch(from)        into the last cache
  *   wcodec_atomic_add(at, v)     returns what was there
  *   wcodec_renormalise(warp, &state, &at, lanes_below)  collective; rans.h
+ *   wcodec_shrink(warp, &state, &at, lanes_below, test, limit)  the other way, where test >= limit
  *
  *   WCODEC_MATRIX_PRODUCTS       defined where there are, for lanes that are threads or fibers:
  *   wcodec_mma_bf16(warp, sums, a, b0, b1)  sums += a b, 16 x 8 x 16, collective
@@ -68,7 +70,6 @@
  *   wcodec_copy_part(warp, to, from, size)  `size` of 16 bytes, then zeros, as wcodec_copy_16()
  *   wcodec_allow_next_launch(warp)  the next launch may begin
  *   wcodec_wait_for_launch(warp)    what the launches before this one have stored can be read now
- *   wcodec_shared_add(warp, address, v)  to a word of shared memory, to which others may add too
  *
  * For both:
  *
@@ -76,7 +77,8 @@
  *                                to 7 of b
  *   wcodec_entry_at(first, index, step)  first + step * index
  *   wcodec_select_bits(mask, a, b)  of a where the mask has ones, of b elsewhere
- *   wcodec_rotate_right(v, n), wcodec_shift_pair(low, high, n)  the lower half of high:low >> n
+ *   wcodec_rotate_right(v, n), wcodec_shift_pair(low, high, n)  the lower half of high:low >> n,
+ *                                n modulo 32
  *   wcodec_bits_float(bits)      the float of these bits
  *   WCODEC_POPCOUNT(v), wcodec_first_bit(v)  the number of the lowest bit set, v not 0
  *   WCODEC_UNROLL_ALL            before a loop: its arrays are for registers
@@ -133,7 +135,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_select_bits(const uint32_t mask, uint32_t
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_shift_pair(uint32_t low, uint32_t high, const uint32_t n)
 {
-    return (uint32_t)(((uint64_t)high << 32 | low) >> n);
+    return (uint32_t)(((uint64_t)high << 32 | low) >> n % 32);
 }
 #endif
 

@@ -142,6 +142,16 @@ WCODEC_DEVICE_FUNCTION float wcodec_bits_float(uint32_t bits)
 #define wcodec_store_once_u4(to, a, b, c, d) wcodec_store_u4(to, a, b, c, d)
 #endif
 
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_atomic_add(__global uint32_t *at, uint32_t v)
+{
+    return atomic_add(at, v);
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_atomic_store(__global uint32_t *at, uint32_t v)
+{
+    atomic_xchg(at, v);
+}
+
 #ifdef WCODEC_SIMT
 #ifdef WCODEC_OPENCL_NVIDIA
 #include "backends/kernels/dialect_ptx.h"
@@ -225,16 +235,6 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_groups(const struct wcodec_warp *warp)
 WCODEC_DEVICE_FUNCTION void wcodec_sync_group(struct wcodec_warp *warp)
 {
     barrier(CLK_LOCAL_MEM_FENCE);
-}
-
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_atomic_add(__global uint32_t *at, uint32_t v)
-{
-    return atomic_add(at, v);
-}
-
-WCODEC_DEVICE_FUNCTION void wcodec_atomic_store(__global uint32_t *at, uint32_t v)
-{
-    atomic_xchg(at, v);
 }
 
 /* Barriers of a work-group are costly to compile, each where it stands again: groups are decoded

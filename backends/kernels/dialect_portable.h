@@ -126,6 +126,12 @@ WCODEC_PORTABLE_SHARED(u32, uint, uint32_t)
 WCODEC_PORTABLE_SHARED(u2, uint2, wcodec_u2)
 WCODEC_PORTABLE_SHARED(u4, uint4, wcodec_u4)
 
+WCODEC_DEVICE_FUNCTION void wcodec_shared_add(const struct wcodec_warp *warp, uint32_t address,
+                                              uint32_t v)
+{
+    atomic_add((volatile __local uint *)(warp->shared + address), v);
+}
+
 #define wcodec_entry_at(first, index, step) ((first) + (index) * (step))
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_table_copy(uint32_t table, uint32_t copy)

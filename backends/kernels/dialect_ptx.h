@@ -417,6 +417,35 @@ WCODEC_DEVICE_FUNCTION void wcodec_renormalise(struct wcodec_warp *warp, uint32_
     *at = first;
 }
 
+/* The other way (encode_tiles.h): lanes whose `test` reaches their limit put the lower half of the
+ * state before `at`, in lane order, and keep the upper one. */
+WCODEC_DEVICE_FUNCTION void wcodec_shrink(struct wcodec_warp *warp, uint32_t *state, uint32_t *at,
+                                          uint32_t lanes_below, uint32_t test, uint32_t limit)
+{
+    uint32_t x = *state, first = *at;
+    (void)warp;
+    asm volatile("{\n"
+                 " .reg .pred high;\n"
+                 " .reg .b32 mask, rank, total;\n"
+                 " .reg .b16 word;\n"
+                 " setp.hs.u32 high, %3, %4;\n"
+                 " vote.sync.ballot.b32 mask, high, 0xffffffff;\n"
+                 " and.b32 rank, mask, %2;\n"
+                 " popc.b32 rank, rank;\n"
+                 " popc.b32 total, mask;\n"
+                 " mad.lo.u32 %1, total, -2, %1;\n"
+                 " mad.lo.u32 rank, rank, 2, %1;\n"
+                 " cvt.u16.u32 word, %0;\n"
+                 " @high st.shared.u16 [rank], word;\n"
+                 " @high shr.u32 %0, %0, 16;\n"
+                 "}"
+                 : "+r"(x), "+r"(first)
+                 : "r"(lanes_below), "r"(test), "r"(limit)
+                 : "memory");
+    *state = x;
+    *at = first;
+}
+
 /* A step of latency kernels (latency_step.h): lanes whose state is low take words; all go on
  * with the next pair, or with two symbols of P8. Lanes that take none read the table while the
  * others wait for their vote. The bits of a vote are counted in this order: a lane's own rank

@@ -38,13 +38,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_row_load(const uint32_t bits, const WCODEC_GL
                                             uint32_t row, uint32_t lane,
                                             struct wcodec_row_part *part)
 {
-    const uint32_t at = (row & 7) * 4 + lane;
-    uint32_t index[8], both[16];
+    const uint32_t at = (row & 7) * 4 + lane, second = row >> 3;
+    uint32_t index[8];
     WCODEC_UNROLL_ALL
     for (uint32_t q = 0; q < 4; q++) {
         const wcodec_u4 v = wcodec_load_once_u4(from + 512 * q + 16 * at);
-        part->lower[2 * q] = row < 8 ? v.x : v.y;
-        part->lower[2 * q + 1] = row < 8 ? v.z : v.w;
+        part->lower[2 * q] = second ? v.y : v.x;
+        part->lower[2 * q + 1] = second ? v.w : v.z;
     }
     wcodec_product_u4(index, wcodec_load_once_u4(from + 2048 + 16 * at));
     if (bits == 3) {
@@ -54,10 +54,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_row_load(const uint32_t bits, const WCODEC_GL
         index[4] = more.x;
         index[5] = more.y;
     }
-    wcodec_product_upper(bits, index, both);
     WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 8; i++)
-        part->upper[i] = row < 8 ? both[2 * i] : both[2 * i + 1];
+    for (uint32_t i = 0; i < 8; i++) {
+        const uint32_t all = wcodec_record_nibbles(bits, index + i / 4 * (bits + 1), i % 4),
+                       nibbles = all & 0x77777777u;
+        part->upper[i] = wcodec_record_upper(bits, nibbles >> 16 * second, all << 4 * second);
+    }
 }
 
 /* Those of four short outliers, whose lower bits are in `four`, that are the lane's; i: the first
@@ -109,17 +111,32 @@ WCODEC_DEVICE_FUNCTION void wcodec_row_patch(const uint32_t bits, const WCODEC_G
     }
 }
 
-/* Elements of relative ones, two in each word. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_row_pair(uint32_t pair, uint32_t shift)
+/* May relative elements of these upper bytes have an exponent of 0 or 255? */
+WCODEC_DEVICE_FUNCTION bool wcodec_row_odd(const uint32_t *upper)
+{
+    uint32_t odd = 0;
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 8; i++) {
+        const uint32_t above = ((upper[i] & 0x7f7f7f7fu) + 0x01010101u) & 0x7e7e7e7eu;
+        odd |= above - 0x02020202u;
+    }
+    return (odd & 0x80808080u) != 0;
+}
+
+/* Elements of two relative ones. Exponents of 0 and 255 stay, and a row of zeros has signs alone;
+ * where there is neither, `plain`, exponents become others of eight bits: both are added to at
+ * once. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_row_pair(uint32_t pair, int32_t shift, const bool plain)
 {
     uint32_t out = 0;
+    if (plain)
+        return pair + (uint32_t)shift * 0x00800080u;
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t r = pair >> 16 * i & 0xffff, exponent = r >> 7 & 0xff;
-        const int32_t s = (int32_t)WCODEC_SIGNED_BYTE(shift, 0);
-        const uint32_t v = s == WCODEC_FIXED_ZERO_ROW         ? r & 0x8000
+        const uint32_t r = pair >> 16 * i & 0xffff, exponent = r >> 7 & 0xff,
+                       v = shift == WCODEC_FIXED_ZERO_ROW     ? r & 0x8000
                            : exponent == 0 || exponent == 255 ? r
-                                                              : r + 128 * (uint32_t)s;
+                                                              : r + 128 * (uint32_t)shift;
         out |= (v & 0xffff) << 16 * i;
     }
     return out;
@@ -142,21 +159,40 @@ WCODEC_DEVICE_FUNCTION void wcodec_row_spilled(const struct wcodec_rows_launch *
     }
 }
 
-/* A lane's elements of a tile to a row at `out`. */
+/* A lane's elements of a tile: eight of quarter q. */
+WCODEC_DEVICE_FUNCTION void wcodec_row_pairs(const struct wcodec_row_part *part, const uint32_t q,
+                                             int32_t shift, const bool plain, uint32_t *pairs)
+{
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 4; i++)
+        pairs[i] =
+            wcodec_row_pair(wcodec_bytes(part->lower[2 * q + i / 2], part->upper[2 * q + i / 2],
+                                         i % 2 ? 0x7362 : 0x5140),
+                            shift, plain);
+}
+
+/* To a row at `out`. */
 WCODEC_DEVICE_FUNCTION void wcodec_row_store(const struct wcodec_rows_launch *l,
                                              const struct wcodec_row_part *part, uint32_t shift,
                                              uint64_t out, uint32_t column)
 {
+    const int32_t s = (int32_t)WCODEC_SIGNED_BYTE(shift, 0);
+    /* Exponents of what stands for spilled elements are 126 at least. */
+    const bool plain = s >= -126 && !wcodec_row_odd(part->upper);
+    uint32_t pairs[4];
+    if (plain && l->job.regular && column + 104 <= l->job.columns) {
+        WCODEC_UNROLL_ALL
+        for (uint32_t q = 0; q < 4; q++) {
+            wcodec_row_pairs(part, q, s, true, pairs);
+            wcodec_store_u4((WCODEC_GLOBAL uint8_t *)out + 2 * (uint64_t)(column + 32 * q),
+                            pairs[0], pairs[1], pairs[2], pairs[3]);
+        }
+        return;
+    }
     WCODEC_UNROLL_ALL
     for (uint32_t q = 0; q < 4; q++) {
         const uint32_t at = column + 32 * q;
-        uint32_t pairs[4];
-        WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < 4; i++)
-            pairs[i] =
-                wcodec_row_pair(wcodec_bytes(part->lower[2 * q + i / 2], part->upper[2 * q + i / 2],
-                                             i % 2 ? 0x7362 : 0x5140),
-                                shift);
+        wcodec_row_pairs(part, q, s, false, pairs);
         if (l->job.regular && at + 8 <= l->job.columns)
             wcodec_store_u4((WCODEC_GLOBAL uint8_t *)out + 2 * (uint64_t)at, pairs[0], pairs[1],
                             pairs[2], pairs[3]);
@@ -183,11 +219,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_row_gather(const uint32_t bits,
     wcodec_row_spilled(l, from + list_at, size, in_band, lane, out, 128 * tile);
 }
 
+/* A row that is none: zeros, and the device's words say so. tile, lane: one of them says it. */
 WCODEC_DEVICE_FUNCTION void wcodec_row_zeros(const struct wcodec_rows_launch *l, uint64_t out,
                                              uint32_t tile, uint32_t lane)
 {
     for (uint32_t i = 128 * tile + lane; i < 128 * tile + 128 && i < l->job.columns; i += 4)
         ((WCODEC_GLOBAL uint16_t *)out)[i] = 0;
+    if (tile == 0 && lane == 0 && l->outside != 0) {
+        WCODEC_GLOBAL uint32_t *words = (WCODEC_GLOBAL uint32_t *)l->outside;
+        wcodec_atomic_store(words + 1, l->number);
+        wcodec_atomic_add(words, 1);
+    }
 }
 
 #endif

@@ -26,7 +26,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_generic_kernel(struct wcodec_warp *warp,
     WCODEC_BIND(&work, raw, job->raw);
     WCODEC_BIND(&work, positions, stream->positions);
     WCODEC_BIND(&work, values, stream->values);
-    WCODEC_BIND(&work, out, job->out);
+    work.base = launch->out;
+    WCODEC_BIND(&work, out, work.base + job->out);
     const uint32_t fault = wcodec_decode_tile(&work, job, launch->block);
     if (fault && wcodec_is_first(warp))
         wcodec_report_fault(warp, launch, job->slot, fault);

@@ -17,6 +17,7 @@ struct wcodec_launch {
                         pairs are made from */
     uint64_t first_part; /* of each work-group, and one more; 0: one a work-group */
     uint64_t faults;     /* a word for each tile */
+    uint64_t out;        /* added to where tile jobs say that elements go */
     uint64_t queue;  /* 0, or with tables for all: tiles taken, and work-groups that have ended */
     uint32_t ones;   /* all bits set. From here the compiler cannot see it, and takes it as an
                         operand instead of making it again and again */
@@ -33,7 +34,7 @@ struct wcodec_launch {
     uint32_t groups; /* latency: of each tile; lossy: of the largest, a multiple of 16; at a fixed
                         rate: work-groups */
 };
-WCODEC_STRUCT_SIZE(wcodec_launch, 104);
+WCODEC_STRUCT_SIZE(wcodec_launch, 112);
 
 #ifdef WCODEC_BLOCK
 WCODEC_DEVICE_FUNCTION const WCODEC_GLOBAL struct wcodec_tile_job *

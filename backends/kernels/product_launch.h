@@ -65,9 +65,25 @@ struct wcodec_rows_launch {
     struct wcodec_fixed_job job; /* its checks are not there */
     uint64_t indices;            /* int64; 0: the job's elements are wanted */
     uint64_t count;              /* of them */
-    uint32_t tiles;              /* of the job */
-    uint32_t pad[3];
+    uint64_t outside; /* two words: how many of them were no row's, and `number` of the last launch
+                         that had one; 0: that is not told */
+    uint32_t tiles;   /* of the job */
+    uint32_t number;
 };
 WCODEC_STRUCT_SIZE(wcodec_rows_launch, 160);
+
+/* Tiles of a row that a warp takes at once, of eight. across: of the row. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_gather_tiles(uint32_t across)
+{
+    return across > 4 ? 8 : across > 2 ? 4 : across;
+}
+
+/* Shared memory of eight rows' tiles, a warp's: for each of them its list, and what is to be
+ * changed in upper bytes, by lane; some bytes keep tiles apart in banks. */
+enum {
+    WCODEC_GATHER_LIST = WCODEC_FIXED_LIST_MAX * WCODEC_FIXED_LIST_UNIT,
+    WCODEC_GATHER_TILE = WCODEC_GATHER_LIST + WCODEC_FIXED_COLUMNS + 16,
+    WCODEC_GATHER_WARP = 8 * WCODEC_GATHER_TILE
+};
 
 #endif

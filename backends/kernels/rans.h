@@ -56,6 +56,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_renormalise(struct wcodec_warp *warp, uint32_
     *state = low ? *state << 16 | word : *state;
     *at += 2 * WCODEC_POPCOUNT(mask);
 }
+
+/* The other way (encode_tiles.h): lanes whose `test` reaches their limit put the lower half of the
+ * state before `at`, in lane order, and keep the upper one. */
+WCODEC_DEVICE_FUNCTION void wcodec_shrink(struct wcodec_warp *warp, uint32_t *state, uint32_t *at,
+                                          uint32_t lanes_below, uint32_t test, uint32_t limit)
+{
+    const bool high = test >= limit;
+    const uint32_t mask = wcodec_ballot(warp, high);
+    *at -= 2 * WCODEC_POPCOUNT(mask);
+    if (high)
+        wcodec_put_u16(warp, *at + 2 * WCODEC_POPCOUNT(mask & lanes_below), *state & 0xffff);
+    *state = high ? *state >> 16 : *state;
+}
 #endif
 
 /* The check: word j of a lane counts k(j) times. */

@@ -142,7 +142,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_group(const struct wcodec_tile_work *w,
         const bool inside = number < w->job->elements;
         const uint64_t v = inside ? (l->element[i] - add) & all : 0;
         if (inside)
-            wcodec_store_element(w, w->job->out + (uint64_t)number * w->size, v);
+            wcodec_store_element(w, w->base + w->job->out + (uint64_t)number * w->size, v);
         const uint32_t offset = i * w->size, j = group * w->size + offset / 4;
         word |= (uint32_t)v << offset % 4 * 8;
         if ((offset + w->size) % 4 == 0) {
@@ -182,7 +182,7 @@ WCODEC_DEVICE_FUNCTION bool wcodec_patch(struct wcodec_tile_work *w, struct wcod
         WCODEC_EACH_LANE
         {
             if (position % 128 / 4 == lane) {
-                const uint64_t at = w->job->out + (uint64_t)position * w->size,
+                const uint64_t at = w->base + w->job->out + (uint64_t)position * w->size,
                                old = WCODEC_LOAD_ELEMENT(w, out, at);
                 const uint64_t now =
                     ((((old + add) & ~mask) | (uint64_t)value << shift) - add) & all;

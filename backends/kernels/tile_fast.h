@@ -67,7 +67,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_patch(const struct wcodec_kind k, struct
         if (k.family == WCODEC_FAMILY_FRAGMENTS)
             wcodec_outliers_patch(
                 k, warp, &f->patches, end,
-                WCODEC_BUFFER_OUT(warp, uint8_t, wcodec_job_at(warp, f->launch, f->number)->out),
+                WCODEC_BUFFER_OUT(warp, uint8_t,
+                                  f->launch->out + wcodec_job_at(warp, f->launch, f->number)->out),
                 f->stride, wcodec_fast_add(k, warp), &f->sum);
         else
             wcodec_outliers_patch(k, warp, &f->patches, end,
@@ -296,9 +297,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(const struct wcodec_kind k, struct
     }
     wcodec_outliers_load(warp, &f->patches, job->positions, job->values, job->outliers, 0);
     f->stride = k.family == WCODEC_FAMILY_FRAGMENTS ? job->table : 0;
-    f->out = WCODEC_BUFFER_OUT(warp, uint8_t, job->out) +
+    const uint64_t out = f->launch->out + job->out;
+    f->out = WCODEC_BUFFER_OUT(warp, uint8_t, out) +
              wcodec_element_offset(k, wcodec_lane(warp) * 4, f->stride);
-    const bool aligned = WCODEC_BLOCKWISE && job->out % (4 * k.bytes) == 0;
+    const bool aligned = WCODEC_BLOCKWISE && out % (4 * k.bytes) == 0;
     f->whole = aligned && elements % (128 * k.groups) == 0;
     f->middle = !aligned   ? 0
                 : f->whole ? f->groups - k.groups

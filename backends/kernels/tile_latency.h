@@ -54,7 +54,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_latency_begin(const struct wcodec_kind k,
     t->slot = job->slot;
     t->check = job->check;
     f->groups = f->launch->groups;
-    f->out = WCODEC_BUFFER_OUT(warp, uint8_t, job->out) + wcodec_lane(warp) * (4 * k.bytes);
+    f->out = WCODEC_BUFFER_OUT(warp, uint8_t, f->launch->out + job->out) +
+             wcodec_lane(warp) * (4 * k.bytes);
     t->skip = (uint32_t)words & 15;
     f->x = wcodec_load_u32(WCODEC_BUFFER(warp, uint8_t, job->states) + 4 * wcodec_lane(warp));
     const uint32_t size = t->word_count ? t->skip + 2 * t->word_count : 0;

@@ -14,6 +14,7 @@ struct wcodec_tile_work {
     const WCODEC_GLOBAL struct wcodec_tile_job *job;
     const WCODEC_GLOBAL struct wcodec_tensor_job *tensor;
     const WCODEC_GLOBAL struct wcodec_stream_job *streams;
+    uint64_t base; /* added to where the job says that elements go */
     uint32_t groups;
     uint32_t size;      /* bytes of an element */
     uint32_t slot_bits; /* S */

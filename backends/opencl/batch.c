@@ -8,9 +8,6 @@
 
 #include <string.h>
 
-/* Arguments of the kernels, in their order. */
-enum { ARG_BLOCK, ARG_FLAG, ARG_LAUNCH, ARG_SHARED, ARG_BUFFERS };
-
 enum { SERIAL_MAX = (1 << 29) - 1 };
 
 struct launch {
@@ -51,8 +48,7 @@ struct wcodec_batch {
     cl_event ended; /* the last launch of the last decoding */
 };
 
-/* What stands for an address: the buffer's number, above the offset. */
-static uint64_t memory_address(const struct wcodec_memory *memory)
+uint64_t wcodec_opencl_address(const struct wcodec_memory *memory)
 {
     return (uint64_t)memory->number << 48;
 }
@@ -125,42 +121,43 @@ static enum wcodec_opencl_form form_of(const struct set *s)
                                            : WCODEC_OPENCL_FORM_MOST;
 }
 
-/* Kernels that the set's tensors want and the device has. */
-static uint64_t choose_kernels(struct wcodec_batch *b, struct set *s)
+uint64_t wcodec_opencl_find_kernels(struct wcodec_device *d, const struct wcodec_job *jobs,
+                                    size_t count, enum wcodec_opencl_form form,
+                                    struct wcodec_gpu_limits *limits)
 {
     uint64_t found = 0;
-    const enum wcodec_opencl_form form = form_of(s);
-    wcodec_opencl_find_kernel(b->device, WCODEC_KERNEL_GENERIC, form, &s->limits);
-    for (size_t i = s->first; i < s->first + s->count; i++) {
-        const struct wcodec_tiles *tiles = b->jobs[i].tiles; /* NULL: at a fixed rate */
+    wcodec_opencl_find_kernel(d, WCODEC_KERNEL_GENERIC, form, limits);
+    for (size_t i = 0; i < count; i++) {
+        const struct wcodec_tiles *tiles = jobs[i].tiles; /* NULL: at a fixed rate */
         const unsigned wanted[] = {tiles != NULL ? wcodec_gpu_plan_kernel(tiles->tiling)
                                                  : (unsigned)WCODEC_KERNEL_GENERIC,
-                                   wcodec_gpu_plan_fused(&b->jobs[i])};
+                                   wcodec_gpu_plan_fused(&jobs[i])};
         for (unsigned j = 0; j < 2; j++) {
             const unsigned k = wanted[j];
             if (k == WCODEC_KERNEL_GENERIC || found >> k & 1 ||
-                !wcodec_opencl_find_kernel(b->device, k, form, &s->limits))
+                !wcodec_opencl_find_kernel(d, k, form, limits))
                 continue;
             const struct wcodec_kernel_row *row = &wcodec_kernel_rows[k];
             const unsigned latency = wcodec_kernel_find(WCODEC_FAMILY_LATENCY, row->shape,
                                                         row->coding, row->add, 0, false);
             found |= (uint64_t)1 << k;
             if (row->family == WCODEC_FAMILY_FAST && latency != WCODEC_KERNEL_GENERIC)
-                wcodec_opencl_find_kernel(b->device, latency, form, &s->limits);
+                wcodec_opencl_find_kernel(d, latency, form, limits);
         }
     }
     return found | WCODEC_GPU_PLAN_ANY_TILE;
 }
 
-/* The kernels of units, which all of these tensors may need. */
-static wcodec_status find_units(struct wcodec_batch *b, struct set *s, wcodec_error *err)
+wcodec_status wcodec_opencl_find_units(struct wcodec_device *d, const struct wcodec_gpu_plan *plan,
+                                       enum wcodec_opencl_form form,
+                                       struct wcodec_gpu_limits *limits, wcodec_error *err)
 {
     for (unsigned i = 0; i < WCODEC_GPU_VIEWS; i++) {
         const unsigned kernel = wcodec_gpu_plan_units[i];
-        if (s->plan.blocks_capacity[i] > 0 && s->plan.scratch_size > 0 &&
-            !wcodec_opencl_find_kernel(b->device, kernel, form_of(s), &s->limits))
-            return b->device->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
-                                         "the kernel of blocks does not compile");
+        if (plan->blocks_capacity[i] > 0 && plan->scratch_size > 0 &&
+            !wcodec_opencl_find_kernel(d, kernel, form, limits))
+            return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
+                                 "the kernel of blocks does not compile");
     }
     return WCODEC_OK;
 }
@@ -185,9 +182,7 @@ static wcodec_status make_scratch(struct wcodec_batch *b, uint64_t size, wcodec_
     if (size > 0)
         buffer = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size_t)size, NULL, &result);
     if (result != CL_SUCCESS)
-        return wcodec_opencl_fail(
-            d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result,
-            "clCreateBuffer", err);
+        return wcodec_opencl_no_buffer(d, result, err);
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++) {
         struct wcodec_memory *memory = find_memory(s, &b->scratch);
         if (memory != NULL)
@@ -204,14 +199,17 @@ static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_erro
     uint64_t scratch = 0;
     *size = 0;
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++) {
-        wcodec_status status = wcodec_gpu_plan_measure(
-            b->device->host, b->jobs + s->first, s->count, choose_kernels(b, s), &s->plan, err);
+        const struct wcodec_job *jobs = b->jobs + s->first;
+        const uint64_t kernels =
+            wcodec_opencl_find_kernels(b->device, jobs, s->count, form_of(s), &s->limits);
+        wcodec_status status =
+            wcodec_gpu_plan_measure(b->device->host, jobs, s->count, kernels, &s->plan, err);
         if (status == WCODEC_OK)
-            status = find_units(b, s, err);
+            status = wcodec_opencl_find_units(b->device, &s->plan, form_of(s), &s->limits, err);
         if (status != WCODEC_OK)
             return status;
         if (s->plan.scratch_size > 0)
-            s->plan.scratch = memory_address(find_memory(s, &b->scratch)) + scratch;
+            s->plan.scratch = wcodec_opencl_address(find_memory(s, &b->scratch)) + scratch;
         scratch += s->plan.scratch_size;
         s->block = *size;
         s->parts = wcodec_align_u64(s->block + s->plan.size + 16,
@@ -242,11 +240,12 @@ static cl_int create_kernel(struct wcodec_batch *b, struct set *s, struct launch
     if (result != CL_SUCCESS)
         return result;
     l->plan = *plan; /* arguments are set with each decoding's number */
-    result = cl->clSetKernelArg(l->kernel, ARG_BLOCK, sizeof(cl_mem), &b->buffers.block);
-    result |=
-        cl->clSetKernelArg(l->kernel, ARG_SHARED, plan->shared > 16 ? plan->shared : 16, NULL);
+    result =
+        cl->clSetKernelArg(l->kernel, WCODEC_OPENCL_ARG_BLOCK, sizeof(cl_mem), &b->buffers.block);
+    result |= cl->clSetKernelArg(l->kernel, WCODEC_OPENCL_ARG_SHARED,
+                                 plan->shared > 16 ? plan->shared : 16, NULL);
     for (unsigned i = 0; i < p->buffers; i++) /* the rest is never used, but must be something */
-        result |= cl->clSetKernelArg(l->kernel, ARG_BUFFERS + i, sizeof(cl_mem),
+        result |= cl->clSetKernelArg(l->kernel, WCODEC_OPENCL_ARG_BUFFERS + i, sizeof(cl_mem),
                                      &s->memories[i < s->memory_count ? i : 0].buffer);
     return result == CL_SUCCESS ? CL_SUCCESS : CL_INVALID_KERNEL_ARGS;
 }
@@ -285,7 +284,7 @@ static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, s
     const struct wcodec_device *d = b->device;
     size_t parts = 0;
     wcodec_status status = wcodec_gpu_plan_build(&s->plan, b->jobs + s->first, s->count, s->block,
-                                                 memory_address, err);
+                                                 wcodec_opencl_address, err);
     if (status == WCODEC_OK)
         status = plan_launches(b, s, &parts, err);
     if (status != WCODEC_OK)
@@ -410,10 +409,10 @@ static cl_int set_arguments(struct wcodec_batch *b, struct launch *l)
     const struct wcodec_opencl_driver *cl = b->device->cl;
     cl_mem flag = b->buffers.flags[b->buffers.turn];
     l->plan.arguments.serial = b->buffers.serial;
-    cl_int result =
-        cl->clSetKernelArg(l->kernel, ARG_LAUNCH, sizeof l->plan.arguments, &l->plan.arguments);
+    cl_int result = cl->clSetKernelArg(l->kernel, WCODEC_OPENCL_ARG_LAUNCH,
+                                       sizeof l->plan.arguments, &l->plan.arguments);
     if (result == CL_SUCCESS && l->flag != flag)
-        result = cl->clSetKernelArg(l->kernel, ARG_FLAG, sizeof flag, &flag);
+        result = cl->clSetKernelArg(l->kernel, WCODEC_OPENCL_ARG_FLAG, sizeof flag, &flag);
     l->flag = result == CL_SUCCESS ? flag : NULL;
     return result;
 }

@@ -77,9 +77,7 @@ wcodec_status wcodec_opencl_buffers_take(struct wcodec_device *d, uint64_t size,
         r.flags[i] = create_word(d, &result);
     if (result != CL_SUCCESS) {
         destroy(d, &r);
-        return wcodec_opencl_fail(
-            d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result,
-            "clCreateBuffer", err);
+        return wcodec_opencl_no_buffer(d, result, err);
     }
     *buffers = r;
     return WCODEC_OK;

@@ -21,6 +21,14 @@ wcodec_status wcodec_opencl_fail(const struct wcodec_device *device, cl_int resu
                         : device->host->fail(err, status, "%s: error %d", call, (int)result);
 }
 
+wcodec_status wcodec_opencl_no_buffer(const struct wcodec_device *device, cl_int result,
+                                      wcodec_error *err)
+{
+    return wcodec_opencl_fail(
+        device, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result,
+        "clCreateBuffer", err);
+}
+
 void *wcodec_opencl_allocate(const struct wcodec_host *host, size_t size)
 {
     void *p = host->allocator->allocate(host->allocator->opaque, size);
@@ -74,9 +82,7 @@ static wcodec_status memory_allocate(struct wcodec_device *d, enum wcodec_memory
                                           whole, NULL, &result);
     }
     if (result != CL_SUCCESS) {
-        status = wcodec_opencl_fail(
-            d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result,
-            "clCreateBuffer", err);
+        status = wcodec_opencl_no_buffer(d, result, err);
         goto free_memory;
     }
     if (pinned && (result = map_pinned(m, (size_t)size + PINNED_ALIGNMENT)) != CL_SUCCESS) {
@@ -324,6 +330,7 @@ WCODEC_API const struct wcodec_backend wcodec_backend_opencl = {
     WCODEC_BACKEND_HEAD,
     .name = "opencl",
     .products = &wcodec_opencl_products,
+    .encoders = &wcodec_opencl_encoders,
     .open = wcodec_opencl_open,
     .close = wcodec_opencl_close,
     .device_count = wcodec_opencl_device_count,

@@ -5,7 +5,9 @@
 #ifndef WCODEC_OPENCL_OPENCL_H
 #define WCODEC_OPENCL_OPENCL_H
 
+#include "backends/gpu/encode_tiles.h"
 #include "backends/gpu/launches.h"
+#include "backends/gpu/measure.h"
 #include "backends/gpu/product.h"
 #include "backends/opencl/driver.h"
 
@@ -57,6 +59,12 @@ enum wcodec_opencl_product_kind {
 
 /* The program of one. Plain ones are in the places of the first rows of their bits. */
 struct wcodec_opencl_product {
+    struct wcodec_opencl_program program;
+    cl_kernel kernel; /* set and launched under the device's lock */
+};
+
+/* One of tile_encoders.def and, after these, measures.def. */
+struct wcodec_opencl_coder {
     struct wcodec_opencl_program program;
     cl_kernel kernel; /* set and launched under the device's lock */
 };
@@ -113,7 +121,10 @@ struct wcodec_device {
     struct wcodec_opencl_program programs[WCODEC_KERNELS][WCODEC_OPENCL_FORMS];
     struct wcodec_opencl_product products[WCODEC_PRODUCTS];
     struct wcodec_opencl_product rows[WCODEC_ROWS_KERNELS];
-    bool plain_products; /* by work-items without tensor cores */
+    bool plain_products;                    /* by work-items without tensor cores */
+    cl_kernel kept_kernels[WCODEC_KERNELS]; /* set and launched under the lock */
+    struct wcodec_opencl_coder coders[WCODEC_TILE_ENCODERS + WCODEC_MEASURES];
+    bool coders_failed; /* one of them does not compile: none is used any more */
     struct wcodec_opencl_buffers kept[WCODEC_OPENCL_BUFFERS_KEPT];
     unsigned kept_count;
 };
@@ -142,6 +153,10 @@ struct wcodec_event {
 wcodec_status wcodec_opencl_fail(const struct wcodec_device *device, cl_int result,
                                  const char *call, wcodec_error *err);
 
+/* Likewise of clCreateBuffer: drivers say that memory is too little in two ways. */
+wcodec_status wcodec_opencl_no_buffer(const struct wcodec_device *device, cl_int result,
+                                      wcodec_error *err);
+
 /* Zeroed memory of the host's allocator. */
 void *wcodec_opencl_allocate(const struct wcodec_host *host, size_t size);
 void wcodec_opencl_release(const struct wcodec_host *host, void *memory);
@@ -165,6 +180,20 @@ void wcodec_opencl_program_close(struct wcodec_device *device);
 wcodec_status wcodec_opencl_program_build(const struct wcodec_device *device,
                                           enum wcodec_opencl_variant variant, const char *more,
                                           struct wcodec_opencl_program *p, wcodec_error *err);
+
+/* Local memory that a work-group of so many work-items may have, besides pointers to buffers. */
+uint32_t wcodec_opencl_local_memory(const struct wcodec_device *device, unsigned buffers,
+                                    unsigned items);
+
+/* The size of sub-groups of a program's kernel in work-groups of `items`; 0 if the driver does not
+ * tell. */
+size_t wcodec_opencl_sub_group_size(const struct wcodec_device *device, cl_program program,
+                                    const char *name, size_t items);
+
+/* Does the compiler take long kernels with votes? Processors' need minutes for barriers, or make of
+ * sub-groups single work-items; there these variants are for tests alone (WCODEC_OPENCL_FAST is 1
+ * or 0 there: whether they have such kernels). */
+bool wcodec_opencl_takes_long_kernels(const struct wcodec_device *device);
 
 /* The program of a kernel; NULL, and why in the log, where the device cannot have it. */
 const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *device,
@@ -192,6 +221,28 @@ wcodec_status wcodec_opencl_event_elapsed(struct wcodec_event *from, struct wcod
                                           uint64_t *nanoseconds, wcodec_error *err);
 void wcodec_opencl_device_native(struct wcodec_device *device, uint64_t *context, uint64_t *number);
 
+/* Arguments of the kernels of kernels.def, in their order. */
+enum {
+    WCODEC_OPENCL_ARG_BLOCK,
+    WCODEC_OPENCL_ARG_FLAG,
+    WCODEC_OPENCL_ARG_LAUNCH,
+    WCODEC_OPENCL_ARG_SHARED,
+    WCODEC_OPENCL_ARG_BUFFERS
+};
+
+/* What stands for an address: the buffer's number, above the offset. */
+uint64_t wcodec_opencl_address(const struct wcodec_memory *memory);
+/* The kernels that these tensors want and the device has: bits, as wcodec_gpu_plan_measure() takes
+ * them. */
+uint64_t wcodec_opencl_find_kernels(struct wcodec_device *device, const struct wcodec_job *jobs,
+                                    size_t count, enum wcodec_opencl_form form,
+                                    struct wcodec_gpu_limits *limits);
+/* The kernels of units, which all tensors of a plan that is measured may need. */
+wcodec_status wcodec_opencl_find_units(struct wcodec_device *device,
+                                       const struct wcodec_gpu_plan *plan,
+                                       enum wcodec_opencl_form form,
+                                       struct wcodec_gpu_limits *limits, wcodec_error *err);
+
 /* Batches: batch.c. */
 wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs,
                                          size_t count, struct wcodec_batch **batch,
@@ -215,6 +266,30 @@ bool wcodec_opencl_owns_queue(const struct wcodec_device *device, uint64_t nativ
 /* Products: product.c. */
 extern const struct wcodec_backend_products wcodec_opencl_products;
 void wcodec_opencl_products_close(struct wcodec_device *device);
+/* Is native memory a buffer of the device's, of so many bytes at least? Is a native queue one of
+ * the device's, in order? WCODEC_ERROR_USAGE. */
+wcodec_status wcodec_opencl_check_buffer(const struct wcodec_device *device, const char *what,
+                                         uint64_t native, uint64_t bytes, wcodec_error *err);
+wcodec_status wcodec_opencl_check_queue(const struct wcodec_device *device, uint64_t native,
+                                        wcodec_error *err);
+/* A launch on such a queue failed: what is wrong with the queue is no failure of the device. */
+wcodec_status wcodec_opencl_launch_failed(const struct wcodec_device *device, cl_int result,
+                                          const char *call, wcodec_error *err);
+
+/* Tensors that stay coded, as struct wcodec_backend_products has them: kept.c. */
+wcodec_status wcodec_opencl_keep(struct wcodec_queue *queue, const struct wcodec_job *job,
+                                 struct wcodec_memory *scratch, struct wcodec_job_result *result,
+                                 struct wcodec_kept **kept, wcodec_error *err);
+uint64_t wcodec_opencl_kept_size(const struct wcodec_kept *kept);
+wcodec_status wcodec_opencl_kept_decode(struct wcodec_kept *kept, uint64_t queue, uint64_t begin,
+                                        uint64_t end, uint64_t out, wcodec_error *err);
+uint64_t wcodec_opencl_kept_work(const struct wcodec_kept *kept);
+void wcodec_opencl_kept_free(struct wcodec_kept *kept);
+void wcodec_opencl_kept_close(struct wcodec_device *device);
+
+/* Coding in tiles: encode_tiles.c. */
+extern const struct wcodec_backend_encoders wcodec_opencl_encoders;
+void wcodec_opencl_encoders_close(struct wcodec_device *device);
 
 /* The kernels' source, joined at build time. */
 extern const char wcodec_opencl_source[];

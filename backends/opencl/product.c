@@ -90,9 +90,8 @@ static void do_without(struct wcodec_device *d, const wcodec_error *err)
     d->plain_products = true;
 }
 
-/* Is native memory a buffer of the device's, of so many bytes at least? */
-static wcodec_status check_buffer(const struct wcodec_device *d, const char *what, uint64_t native,
-                                  uint64_t bytes, wcodec_error *err)
+wcodec_status wcodec_opencl_check_buffer(const struct wcodec_device *d, const char *what,
+                                         uint64_t native, uint64_t bytes, wcodec_error *err)
 {
     size_t size = 0;
     if (!wcodec_opencl_owns_buffer(d, native, &size))
@@ -104,7 +103,8 @@ static wcodec_status check_buffer(const struct wcodec_device *d, const char *wha
                                          (unsigned long long)bytes);
 }
 
-static wcodec_status check_queue(const struct wcodec_device *d, uint64_t native, wcodec_error *err)
+wcodec_status wcodec_opencl_check_queue(const struct wcodec_device *d, uint64_t native,
+                                        wcodec_error *err)
 {
     cl_command_queue_properties properties = 0;
     if (!wcodec_opencl_owns_queue(d, native, &properties))
@@ -124,20 +124,21 @@ static wcodec_status check_product(const struct wcodec_device *d, uint64_t queue
                                    const struct wcodec_product *p, wcodec_error *err)
 {
     const struct wcodec_fixed *f = p->fixed;
-    wcodec_status status = check_queue(d, queue, err);
+    wcodec_status status = wcodec_opencl_check_queue(d, queue, err);
     if (status == WCODEC_OK)
-        status = check_buffer(d, "x", p->x, (p->vectors - 1) * p->x_stride + 2 * f->columns, err);
+        status = wcodec_opencl_check_buffer(d, "x", p->x,
+                                            (p->vectors - 1) * p->x_stride + 2 * f->columns, err);
     if (status == WCODEC_OK)
-        status = check_buffer(d, "y", p->y,
-                              (p->vectors - 1) * p->y_stride + bytes_of(p->y_dtype) * f->rows, err);
+        status = wcodec_opencl_check_buffer(
+            d, "y", p->y, (p->vectors - 1) * p->y_stride + bytes_of(p->y_dtype) * f->rows, err);
     if (status == WCODEC_OK && p->bias != 0)
-        status = check_buffer(d, "bias", p->bias, bytes_of(p->bias_dtype) * f->rows, err);
+        status =
+            wcodec_opencl_check_buffer(d, "bias", p->bias, bytes_of(p->bias_dtype) * f->rows, err);
     return status;
 }
 
-/* What is wrong with the queue is no failure of the device. */
-static wcodec_status launch_failed(const struct wcodec_device *d, cl_int result, const char *call,
-                                   wcodec_error *err)
+wcodec_status wcodec_opencl_launch_failed(const struct wcodec_device *d, cl_int result,
+                                          const char *call, wcodec_error *err)
 {
     return result == CL_INVALID_COMMAND_QUEUE || result == CL_INVALID_CONTEXT
                ? d->host->fail(err, WCODEC_ERROR_USAGE, "the queue does not take the launch: %s",
@@ -172,7 +173,7 @@ static wcodec_status launch(const struct wcodec_device *d, const struct launch *
     if (result == CL_SUCCESS)
         result = wcodec_opencl_enqueue(d, (cl_command_queue)(uintptr_t)queue, kernel, l->groups,
                                        l->threads, NULL, &call);
-    return result == CL_SUCCESS ? WCODEC_OK : launch_failed(d, result, call, err);
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_launch_failed(d, result, call, err);
 }
 
 static unsigned most_shared(const struct wcodec_device *d)
@@ -275,28 +276,30 @@ static wcodec_status find_rows(struct wcodec_device *d, const struct wcodec_rows
 static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
                                  const struct wcodec_rows *given, wcodec_error *err)
 {
-    wcodec_status status = check_queue(d, queue, err);
+    wcodec_status status = wcodec_opencl_check_queue(d, queue, err);
     struct wcodec_gpu_rows plan;
     struct wcodec_opencl_product *product;
     struct wcodec_rows r = *given;
     const cl_mem matrix = given->memory->buffer;
     if (status == WCODEC_OK)
-        status = check_buffer(d, "the destination", given->out,
-                              2 * given->fixed->columns * given->count, err);
+        status = wcodec_opencl_check_buffer(d, "the destination", given->out,
+                                            2 * given->fixed->columns * given->count, err);
     if (status == WCODEC_OK && given->indices != 0)
-        status = check_buffer(d, "the index", given->indices, 8 * given->count, err);
+        status = wcodec_opencl_check_buffer(d, "the index", given->indices, 8 * given->count, err);
     if (status != WCODEC_OK)
         return status;
+    const cl_mem outside = given->outside != 0 ? (cl_mem)(uintptr_t)given->outside : matrix;
     r.out = 0;
     r.indices = given->indices != 0;
+    r.outside = given->outside != 0;
     pthread_mutex_lock(&d->lock);
     status = find_rows(d, &r, &plan, &product, err);
     if (status == WCODEC_OK) {
         const struct launch l = {product,
                                  {matrix,
                                   given->indices != 0 ? (cl_mem)(uintptr_t)given->indices : matrix,
-                                  (cl_mem)(uintptr_t)given->out},
-                                 3,
+                                  (cl_mem)(uintptr_t)given->out, outside},
+                                 4,
                                  &plan.arguments,
                                  sizeof plan.arguments,
                                  plan.groups,
@@ -308,4 +311,12 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
     return status;
 }
 
-const struct wcodec_backend_products wcodec_opencl_products = {multiply, decode_rows, NULL, NULL};
+const struct wcodec_backend_products wcodec_opencl_products = {
+    .multiply = multiply,
+    .decode_rows = decode_rows,
+    .keep = wcodec_opencl_keep,
+    .kept_size = wcodec_opencl_kept_size,
+    .kept_decode = wcodec_opencl_kept_decode,
+    .kept_work = wcodec_opencl_kept_work,
+    .kept_free = wcodec_opencl_kept_free,
+};

@@ -44,9 +44,9 @@ WCODEC_OPENCL_KERNEL void wcodec_product(__global uint8_t *matrix, __global uint
 #endif
 }
 #else
-/* indices: any buffer if there are none. */
+/* indices, outside: any buffer if there are none. */
 WCODEC_OPENCL_KERNEL void wcodec_product(__global uint8_t *matrix, __global uint8_t *indices,
-                                         __global uint8_t *out,
+                                         __global uint8_t *out, __global uint8_t *outside,
                                          const struct wcodec_rows_launch launch,
                                          __local uint4 *shared)
 {
@@ -65,6 +65,7 @@ WCODEC_OPENCL_KERNEL void wcodec_product(__global uint8_t *matrix, __global uint
     l.job.spilled += (ulong)matrix;
     l.job.out += (ulong)out;
     l.indices = launch.indices ? (ulong)indices : 0;
+    l.outside = launch.outside ? (ulong)outside : 0;
 #if WCODEC_PRODUCT == 3
     struct wcodec_warp warp;
     warp.shared = (__local uint8_t *)shared;

@@ -155,8 +155,8 @@ wcodec_status wcodec_opencl_program_build(const struct wcodec_device *d,
     return WCODEC_OK;
 }
 
-/* The size of sub-groups in work-groups of `items`; 0 if the driver does not tell. */
-static size_t sub_group_size(const struct wcodec_device *d, cl_program program, size_t items)
+size_t wcodec_opencl_sub_group_size(const struct wcodec_device *d, cl_program program,
+                                    const char *name, size_t items)
 {
     size_t size = 0;
     cl_int result;
@@ -166,8 +166,7 @@ static size_t sub_group_size(const struct wcodec_device *d, cl_program program, 
     if (found == NULL)
         found = dlsym(d->cl->library, "clGetKernelSubGroupInfo");
     memcpy(&info, &found, sizeof info);
-    cl_kernel kernel =
-        info != NULL ? d->cl->clCreateKernel(program, "wcodec_kernel", &result) : NULL;
+    cl_kernel kernel = info != NULL ? d->cl->clCreateKernel(program, name, &result) : NULL;
     if (kernel == NULL)
         return 0;
     result = info(kernel, d->id->device, KERNEL_MAX_SUB_GROUP_SIZE, sizeof items, &items,
@@ -182,21 +181,22 @@ static wcodec_status build_sub_groups(const struct wcodec_device *d,
                                       struct wcodec_opencl_program *p, wcodec_error *err)
 {
     wcodec_status status = wcodec_opencl_program_build(d, WCODEC_VARIANT_SUBGROUP, "", p, err);
-    if (status != WCODEC_OK || sub_group_size(d, p->program, p->items) == 32)
+    if (status != WCODEC_OK ||
+        wcodec_opencl_sub_group_size(d, p->program, "wcodec_kernel", p->items) == 32)
         return status;
     d->cl->clReleaseProgram(p->program);
     p->program = NULL;
     p->items = 32;
     status = wcodec_opencl_program_build(d, WCODEC_VARIANT_SUBGROUP, "", p, err);
-    if (status != WCODEC_OK || sub_group_size(d, p->program, 32) >= 32)
+    if (status != WCODEC_OK ||
+        wcodec_opencl_sub_group_size(d, p->program, "wcodec_kernel", 32) >= 32)
         return status;
     d->cl->clReleaseProgram(p->program);
     p->program = NULL;
     return d->host->fail(err, WCODEC_ERROR_BACKEND, "its sub-groups have less than 32 work-items");
 }
 
-/* Local memory that a work-group of a kernel may have, besides pointers to buffers. */
-static uint32_t local_memory(const struct wcodec_device *d, unsigned buffers, unsigned items)
+uint32_t wcodec_opencl_local_memory(const struct wcodec_device *d, unsigned buffers, unsigned items)
 {
     const uint64_t own = 8 * (uint64_t)buffers + FAST_EXTRA +
                          (d->variant == WCODEC_VARIANT_NVIDIA ? 0 : 8 * (uint64_t)items);
@@ -225,7 +225,7 @@ static void set_limits(const struct wcodec_device *d, const struct wcodec_opencl
     const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA;
     limits->units = d->units;
     limits->copies = copies_of(d);
-    limits->shared = local_memory(d, p->buffers, p->items);
+    limits->shared = wcodec_opencl_local_memory(d, p->buffers, p->items);
     limits->unit_shared = nvidia ? unit_memory(d) : 0;
     limits->group_shared = 8 * p->buffers + FAST_EXTRA + 1024;
     limits->groups = GROUPS_MOST;
@@ -258,7 +258,7 @@ static void fit_portable(const struct wcodec_device *d, unsigned kernel,
     p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FORM_8].items;
     p->groups = 16;
     while (p->items > 32 && wcodec_gpu_shared_size(kernel, copies_of(d), p->items / 32, &needs) >
-                                local_memory(d, p->buffers, p->items))
+                                wcodec_opencl_local_memory(d, p->buffers, p->items))
         p->items -= 32;
 }
 
@@ -295,9 +295,7 @@ static void describe(const struct wcodec_device *d, unsigned kernel,
         snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u", registers);
 }
 
-/* Votes by barriers are more than processors' compilers bear, which take this variant in tests
- * alone (WCODEC_OPENCL_FAST is 1 or 0 there: whether they have its fast kernels). */
-static bool votes_by_barriers(const struct wcodec_device *d)
+bool wcodec_opencl_takes_long_kernels(const struct wcodec_device *d)
 {
     const char *wanted = d->host->setting(d->host->opaque, "WCODEC_OPENCL_FAST");
     return wanted != NULL ? strcmp(wanted, "0") != 0 : d->id->type != CL_DEVICE_TYPE_CPU;
@@ -312,12 +310,13 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel,
     if (d->variant == WCODEC_VARIANT_LOOPS)
         return family == WCODEC_FAMILY_FIXED;
     if (d->variant == WCODEC_VARIANT_LOCAL && family != WCODEC_FAMILY_FIXED &&
-        (family != WCODEC_FAMILY_FAST || !votes_by_barriers(d)))
+        (family != WCODEC_FAMILY_FAST || !wcodec_opencl_takes_long_kernels(d)))
         return false;
     if (family == WCODEC_FAMILY_LATENCY)
         return true;
     const struct wcodec_gpu_needs needs = wcodec_gpu_most_needs(kernel, copies_of(d));
-    return wcodec_gpu_shared_size(kernel, copies_of(d), 1, &needs) <= local_memory(d, buffers, 32);
+    return wcodec_gpu_shared_size(kernel, copies_of(d), 1, &needs) <=
+           wcodec_opencl_local_memory(d, buffers, 32);
 }
 
 static void build_again(struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form,

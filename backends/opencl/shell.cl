@@ -9,7 +9,8 @@
  *
  * A kernel sees no buffers but its arguments. So that one launch serves many tensors it takes
  * WCODEC_BUFFERS of them, whose pointers are put into local memory: descriptors name them by
- * number. With WCODEC_PRODUCT it is one of products.def instead: product.cl. */
+ * number. With WCODEC_PRODUCT it is one of products.def instead: product.cl; with WCODEC_CODER one
+ * of tile_encoders.def: coder.cl. */
 #ifdef WCODEC_PRODUCT
 #define WCODEC_FIXED_JOB
 #endif
@@ -36,8 +37,41 @@
     __kernel __attribute__((reqd_work_group_size(WCODEC_OPENCL_ITEMS, 1, 1)))
 #endif
 
-#ifdef WCODEC_PRODUCT
+#if WCODEC_ROW_FAMILY == 6
+#define WCODEC_LOOPS_STAGE struct wcodec_record_stage
+#else
+#define WCODEC_LOOPS_STAGE struct wcodec_stage
+#endif
+
+/* What makes the lanes a warp: bytes and flags in local memory. */
+#if defined(WCODEC_OPENCL_LOOPS)
+#define WCODEC_WARP_OPEN \
+    WCODEC_LOOPS_STAGE stage; \
+    warp.shared = (uint8_t *)&stage;
+#elif defined(WCODEC_OPENCL_NVIDIA)
+#define WCODEC_WARP_OPEN warp.shared = (__local uint8_t *)shared;
+#else
+#ifdef WCODEC_OPENCL_SUBGROUP
+#define WCODEC_LANE get_sub_group_local_id()
+#else
+#define WCODEC_LANE get_local_id(0)
+#endif
+#define WCODEC_WARP_OPEN \
+    __local uint32_t cells[3], exchange[2 * WCODEC_OPENCL_ITEMS]; \
+    warp.shared = (__local uint8_t *)shared; \
+    warp.lane = (uint32_t)WCODEC_LANE; \
+    warp.cells = cells; \
+    warp.turn = 0; \
+    warp.exchange = exchange + 64 * wcodec_warp_number(&warp); \
+    warp.other = 0; \
+    if (get_local_id(0) == 0) \
+        cells[0] = 0;
+#endif
+
+#if defined(WCODEC_PRODUCT)
 #include "backends/opencl/product.cl"
+#elif defined(WCODEC_CODER)
+#include "backends/opencl/coder.cl"
 #else
 
 /* Numbers in base eight: with a leading zero they are constants of the language too. */
@@ -104,37 +138,6 @@
 #else
 #define WCODEC_BUFFER_PARAMETERS WCODEC_FIRST(WCODEC_BUFFER_PARAMETER)
 #define WCODEC_BUFFERS_MORE
-#endif
-
-#if WCODEC_ROW_FAMILY == 6
-#define WCODEC_LOOPS_STAGE struct wcodec_record_stage
-#else
-#define WCODEC_LOOPS_STAGE struct wcodec_stage
-#endif
-
-/* What makes the lanes a warp: bytes and flags in local memory. */
-#if defined(WCODEC_OPENCL_LOOPS)
-#define WCODEC_WARP_OPEN \
-    WCODEC_LOOPS_STAGE stage; \
-    warp.shared = (uint8_t *)&stage;
-#elif defined(WCODEC_OPENCL_NVIDIA)
-#define WCODEC_WARP_OPEN warp.shared = (__local uint8_t *)shared;
-#else
-#ifdef WCODEC_OPENCL_SUBGROUP
-#define WCODEC_LANE get_sub_group_local_id()
-#else
-#define WCODEC_LANE get_local_id(0)
-#endif
-#define WCODEC_WARP_OPEN \
-    __local uint32_t cells[3], exchange[2 * WCODEC_OPENCL_ITEMS]; \
-    warp.shared = (__local uint8_t *)shared; \
-    warp.lane = (uint32_t)WCODEC_LANE; \
-    warp.cells = cells; \
-    warp.turn = 0; \
-    warp.exchange = exchange + 64 * wcodec_warp_number(&warp); \
-    warp.other = 0; \
-    if (get_local_id(0) == 0) \
-        cells[0] = 0;
 #endif
 
 /* flag: a word in the host's memory (wcodec_report_fault()). shared: as much as the launch says. */

@@ -82,6 +82,46 @@ def check(weights, resident, n, k):
     assert torch.equal(resident.gather("w1", rows), weights["w1"][rows])
 
 
+def decode_coded(weights, names, out, folder, vectors):
+    """Decoding of what stays as it is coded in files of two kinds, and products with it beside
+    torch's after decoding."""
+    n, k = out.shape
+    path = Path(folder) / "coded.wcodec"
+    host = {name: w.cpu() for name, w in weights.items()}
+    for tune in ("size", "compute"):
+        wcodec.torch.save_file(host, path, level=1, tune=tune)
+        with wcodec.Resident(path, device="cuda", framework="pt", form="coded") as resident:
+            check(weights, resident, n, k)
+            (taken,) = times(
+                [graph_of(lambda r=resident: [r.decode(name, out) for name in names])], CHAIN
+            )
+            bits = resident.nbytes * 8 / (len(weights) * n * k)
+            print(
+                f"  {n} x {k}, coded ({tune}, {bits:.3f} bits), decode: {taken:.1f} us, "
+                f"{2e-3 * n * k / taken:.0f} GB/s",
+                flush=True,
+            )
+            for m in vectors if tune == "compute" else ():
+                x = torch.randn(m, k, device="cuda").bfloat16()
+                own, then = times(
+                    [
+                        graph_of(lambda r=resident, x=x: [r.linear(name, x) for name in names]),
+                        graph_of(
+                            lambda r=resident, x=x: [
+                                torch.nn.functional.linear(x, r.decode(name, out)) for name in names
+                            ]
+                        ),
+                    ],
+                    CHAIN,
+                )
+                print(
+                    f"  {n} x {k}, coded, {m}: {own:.1f} us, {own / then:.2f} of {then:.1f} us "
+                    "for decoding and torch's product",
+                    flush=True,
+                )
+        path.unlink()
+
+
 def measure(n, k, folder, arguments):
     """All rows of a shape."""
     count = max(2, min(CHAIN, (600 << 20) // (2 * n * k)))
@@ -105,6 +145,7 @@ def measure(n, k, folder, arguments):
     (taken,) = times([graph_of(lambda: [resident.decode(name, out) for name in names])], CHAIN)
     print(f"  {n} x {k}, decode: {taken:.1f} us, {2e-3 * n * k / taken:.0f} GB/s")
     rows = torch.randint(0, n, (4096,), device="cuda")
+    decode_coded(weights, names, out, folder, map(int, arguments.vectors.split(",")))
     own, other = times(
         [
             graph_of(lambda: [resident.gather(name, rows) for name in names]),

@@ -107,6 +107,17 @@ typedef enum wcodec_coding {
     /** A matrix as TILES, its elements in the order in which matrix units take them: made to be
      * multiplied on a device without being decoded to memory first. */
     WCODEC_CODING_FRAGMENTS = 7,
+    /** Records of one size, as blocks of quantised weights with their scales are: each field of
+     * them in an array of its own, coded as CONSTANT, TILES or CHUNKS. */
+    WCODEC_CODING_RECORDS = 9,
+    /** The difference from a tensor of another file, its base, tile by tile
+     * (wcodec/bases.h). */
+    WCODEC_CODING_DELTA = 10,
+    /** Of many zeros: a mask of the elements that are none, and these, each coded as CONSTANT,
+     * TILES or CHUNKS. */
+    WCODEC_CODING_MASKED = 11,
+    /** Few bytes, which the index itself holds. */
+    WCODEC_CODING_INLINE = 12,
     /** Made by a newer version: can be listed but not decoded. */
     WCODEC_CODING_UNKNOWN = 255
 } wcodec_coding;
@@ -216,10 +227,10 @@ typedef struct wcodec_tensor_info {
     wcodec_coding coding;
     /** One word with details, a constant: "constant", "p8", "pairs", "p12", "mixed" (fields of
      * several profiles), "zstd", "stored", "alias", "fixed11", "fixed12" (FIXED, by the bits that
-     * every element takes), "unknown". */
+     * every element takes), "records", "delta", "inline", "unknown". */
     const char *coding_name;
     /** Fields of an element, low bits first, as kind (k constant, r raw, c coded) and bits:
-     * "r7+c8+r1"; empty where there are none. */
+     * "r7+c8+r1"; RECORDS: bytes of each field of a record, "2+32"; empty where there are none. */
     const char *split;
     /** Bits of the unit of the coding: 8, 16, 32, 64; 0 where there is none. Packed and complex
      * types are coded in other units than their elements. */
@@ -421,8 +432,9 @@ typedef struct wcodec_original_info {
  * wcodec_original_close() before the context.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO,
- * WCODEC_ERROR_CORRUPT (no tensors are found in it: the text says why, to be read after its
- * name). */
+ * WCODEC_ERROR_CORRUPT (no tensors are found in what begins as a file of tensors, or it is of
+ * another kind that is known, such as a git-lfs pointer), WCODEC_ERROR_NOT_FOUND (it is of none of
+ * these kinds). The text of the last two says why, to be read after its name. */
 WCODEC_API wcodec_status wcodec_original_open_fd(wcodec_context *context, int fd,
                                                  const char *onnx_model, const char *onnx_location,
                                                  wcodec_original **original, wcodec_error *err);

@@ -50,7 +50,7 @@ typedef enum wcodec_resident_form {
 } wcodec_resident_form;
 
 /** Tensors in memory. Immutable: it may be used from several threads at once, except for
- * destroying. */
+ * destroying; what several threads give to one queue of a device stays together, call by call. */
 typedef struct wcodec_resident wcodec_resident;
 
 /** How tensors become resident: fill with wcodec_resident_options_init(), then change what matters.
@@ -64,10 +64,12 @@ typedef struct wcodec_resident_options {
     /** In decoded bytes. Default: none. */
     wcodec_progress progress;
     /** Whose memory they stay in: a backend's name ("cuda", "opencl"), which must be that of the
-     * context's device, or NULL, the default: host memory. On a device AUTO is FIXED, CODED is not
-     * to be had, and a matrix with elements that products could not take from the fixed rate
-     * (subnormal numbers, exponents 127 away from most of their row's) is PLAIN, and so is one
-     * element repeated. */
+     * context's device, or NULL, the default: host memory. On a device AUTO is FIXED, and a matrix
+     * with elements that products could not take from the fixed rate (subnormal numbers, exponents
+     * 127 away from most of their row's) is PLAIN, and so is one element repeated. With CODED
+     * what the file has in tiles stays as it is (with what decodes it, some bytes a tile), to be
+     * decoded, and on CUDA devices multiplied by (wcodec_resident_linear()); the rest is as in form
+     * FIXED, or PLAIN. */
     const char *memory;
 } wcodec_resident_options;
 
@@ -164,6 +166,11 @@ WCODEC_API wcodec_status wcodec_resident_gather(const wcodec_resident *resident,
  * it. dst is an address of the device, aligned to the element, with room for dst_size bytes. For
  * tensors of form FIXED: PLAIN ones are at wcodec_resident_tensor.native.
  *
+ * Of form CODED dst is a multiple of 16, and rows are decoded that have whole tiles of the file (in
+ * the order of products: whole bands of 16 rows), or all; others are WCODEC_ERROR_UNSUPPORTED, and
+ * so is gathering. Calls for the same tensor share memory: they are given to one queue, or to
+ * queues that wait for each other.
+ *
  * On an OpenCL device `queue` is a cl_command_queue of the device's cl_context
  * (wcodec_context_device()), in order, which the caller flushes or waits for, and dst and rows are
  * cl_mem, from whose first byte on they are used; of a part of a buffer a sub-buffer is one. The
@@ -177,11 +184,22 @@ WCODEC_API wcodec_status wcodec_resident_decode_queued(const wcodec_resident *re
                                                        wcodec_error *err);
 
 /** Likewise; rows is the device's address of `count` int64, and an index outside of the first
- * dimension gives a row of zeros. */
+ * dimension gives a row of zeros, and is counted for wcodec_resident_check(). */
 WCODEC_API wcodec_status wcodec_resident_gather_queued(const wcodec_resident *resident, uint64_t i,
                                                        uint64_t rows, uint64_t count, uint64_t dst,
                                                        uint64_t dst_size, uint64_t queue,
                                                        wcodec_error *err);
+
+/** Had a gather that was queued an index outside of the first dimension? The launches cannot tell
+ * it: they count such indices in the device's memory, from where this reads how many there are.
+ * That they were is told once: in the next call only those count that came since. The call waits
+ * for its own copy alone, so what is under way on other queues may be told now or the next time:
+ * wait for these before. One call at a time. In host memory wcodec_resident_gather() tells it, and
+ * here all is well.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE (there were; err names one of the tensors),
+ * WCODEC_ERROR_DEVICE. */
+WCODEC_API wcodec_status wcodec_resident_check(wcodec_resident *resident, wcodec_error *err);
 
 /** A product with a matrix W of n rows and k columns: y = x W^T + bias, or y = x W. Fill with
  * wcodec_linear_init(), then set what matters. It grows at its end (wcodec/base.h). */
@@ -243,14 +261,19 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
  * NaNs come out as of the products written out.
  *
  * In a device's memory x, y and bias are addresses of the device, aligned to their elements like
- * their strides, W is of form FIXED, x of BF16,
- * and there are no scales and no y = x W. The product is given to `queue`, without waiting and
- * without allocating, so that a CUDA graph can capture it; where the device can, it begins while
- * the launch before it ends (programmatic dependent launch). Up to 32 rows of x are multiplied at a
- * time: for more it is faster to decode W and to multiply by a library. Sums are binary32, of
- * products of the tensor cores, in an order that depends on shape and device alone; the error of a
- * sum of k products is at most (k + 8) 2^-22 times the sum of their magnitudes, as long as nothing
- * is subnormal or overflows.
+ * their strides, W is of form FIXED, or CODED by WCODEC_TUNE_COMPUTE (of BF16, rows of whole tiles,
+ * x and its stride multiples of 16; what it is multiplied by 16 rows at a time shares memory of the
+ * resident object, so that calls are given to one queue, or to queues that wait for each other;
+ * else WCODEC_ERROR_UNSUPPORTED: decode it), x of BF16, and there are no scales and no y = x W. The
+ * product is given to `queue`, without waiting and without allocating, so that a CUDA graph can
+ * capture it; where the device can, it begins while the launch before it ends (programmatic
+ * dependent launch). Up to 32 rows of x are multiplied at a time: for more it is faster to decode W
+ * and to multiply by a library. Sums are binary32, of products of the tensor cores, in an order
+ * that depends on shape and device alone; the error of a sum of k products is at most (k + 8) 2^-22
+ * times the sum of their magnitudes, as long as nothing is subnormal or overflows. Of FIXED, sums
+ * are made in units of 2^s, where most of the row's elements are below 2^(s+1): they overflow there
+ * if products pass 2^(127+s), which takes an element some 2^100 times as large as those beside it,
+ * or such an x.
  *
  * On an OpenCL device x, y and bias are cl_mem, cast to pointers, and `queue` is as in
  * wcodec_resident_decode_queued(). Devices of NVIDIA of compute capability 8.0 and later multiply

@@ -25,7 +25,7 @@
 #ifndef WCODEC_WRITER_H
 #define WCODEC_WRITER_H
 
-#include <wcodec/reader.h>
+#include <wcodec/bases.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -175,6 +175,12 @@ typedef struct wcodec_encode_options {
     /** By what name the model calls the input, a file beside it. NULL, which is for
      * wcodec_compress_path() only: by the last part of its path. */
     const char *onnx_location;
+    /** NULL, or bases: a tensor of which one of the files that were added to them has one of the
+     * same name, dtype and shape is coded as the difference from that, tile by tile, where that is
+     * smaller. Decoding needs the same base again. Not with `lossy`, WCODEC_TUNE_COMPUTE and
+     * _COMPUTE_FIXED. It must stay until the call returns, or the writer is destroyed; three times
+     * the largest tensor more memory is taken. */
+    const wcodec_bases *bases;
 } wcodec_encode_options;
 
 /** What wcodec_encode_options_init() calls: as wcodec_options_init_size(). */
@@ -221,7 +227,7 @@ typedef struct wcodec_encode_report {
  * Thread-safe.
  *
  * Memory: at most about twice the largest tensor (three times if it is predicted, five times with
- * loss), 16 times the header and 64 MiB.
+ * loss or bases), 16 times the header and 64 MiB.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO, WCODEC_ERROR_CORRUPT
  * (with `strict` only), WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED. */

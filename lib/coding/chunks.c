@@ -20,6 +20,25 @@ uint64_t wcodec_chunks_directory_size(uint64_t size, uint64_t chunk)
     return wcodec_align_u64(count * 8, 16);
 }
 
+wcodec_status wcodec_chunks_read_size(struct wcodec_cursor *cursor, uint64_t size,
+                                      uint64_t payload_size, uint64_t *chunk, wcodec_error *err)
+{
+    uint64_t bytes;
+    if (!wcodec_take_varint(cursor, &bytes))
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "chunk size: cut short, or no valid number");
+    if (bytes < 1 || bytes > WCODEC_CHUNK_MAX)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "chunks of %" PRIu64 " bytes, allowed are 1 to 2^24", bytes);
+    const uint64_t directory = wcodec_chunks_directory_size(size, bytes);
+    if (payload_size < directory || payload_size - directory > size)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "payload of %" PRIu64 " bytes cannot hold %" PRIu64
+                           " bytes in chunks of %" PRIu64,
+                           payload_size, size, bytes);
+    *chunk = bytes;
+    return WCODEC_OK;
+}
+
 static uint64_t chunk_bytes(const struct wcodec_chunks *chunks, uint64_t i)
 {
     uint64_t left = chunks->size - i * chunks->chunk;
@@ -115,7 +134,7 @@ void wcodec_chunks_free(struct wcodec_chunks *chunks)
 /* One frame, neither less nor more, that declares the size we expect: zstd itself would also take
  * several frames, and ones that may be skipped. */
 static wcodec_status decode_frame(uint64_t i, const uint8_t *coded, size_t coded_size, void *out,
-                                  size_t size, wcodec_error *err)
+                                  size_t size, struct wcodec_zstd *zstd, wcodec_error *err)
 {
     unsigned long long declared = ZSTD_getFrameContentSize(coded, coded_size);
     if (declared == ZSTD_CONTENTSIZE_ERROR || declared == ZSTD_CONTENTSIZE_UNKNOWN)
@@ -133,7 +152,7 @@ static wcodec_status decode_frame(uint64_t i, const uint8_t *coded, size_t coded
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "chunk %" PRIu64 ": a zstd frame of %zu bytes, expected %zu", i, frame,
                            coded_size);
-    size_t got = ZSTD_decompress(out, size, coded, coded_size);
+    size_t got = wcodec_zstd_decompress(zstd, out, size, coded, coded_size);
     if (ZSTD_isError(got)) {
         wcodec_status status = ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation
                                    ? WCODEC_ERROR_MEMORY
@@ -147,13 +166,14 @@ static wcodec_status decode_frame(uint64_t i, const uint8_t *coded, size_t coded
 }
 
 wcodec_status wcodec_chunk_decode(const struct wcodec_chunks *chunks, uint64_t i,
-                                  const uint8_t *coded, void *out, bool verify, wcodec_error *err)
+                                  const uint8_t *coded, void *out, bool verify,
+                                  struct wcodec_zstd *zstd, wcodec_error *err)
 {
     size_t size = (size_t)chunk_bytes(chunks, i);
     if (chunks->coded[i] == size) {
         memcpy(out, coded, size);
     } else {
-        wcodec_status status = decode_frame(i, coded, chunks->coded[i], out, size, err);
+        wcodec_status status = decode_frame(i, coded, chunks->coded[i], out, size, zstd, err);
         if (status != WCODEC_OK)
             return status;
     }
@@ -245,8 +265,8 @@ uint64_t wcodec_chunk_encode_memory(int zstd_level, uint64_t size)
 }
 
 /* Coded bytes in out, 0 if they do not fit, or an error code. */
-static size_t compress(const void *data, size_t size, int level, struct wcodec_cancel *cancel,
-                       uint8_t *out, size_t capacity, bool *cancelled)
+static size_t compress(struct wcodec_zstd *zstd, const void *data, size_t size, int level,
+                       struct wcodec_cancel *cancel, uint8_t *out, size_t capacity, bool *cancelled)
 {
     const bool lean = is_lean(level, size);
     size_t got;
@@ -260,17 +280,15 @@ static size_t compress(const void *data, size_t size, int level, struct wcodec_c
             got = ZSTD_compress2(context, out, capacity, data, size);
         ZSTD_freeCCtx(context);
     } else {
-        got = ZSTD_compress(out, capacity, data, size, level);
+        got = wcodec_zstd_compress(zstd, out, capacity, data, size, level);
     }
     return ZSTD_isError(got) && ZSTD_getErrorCode(got) == ZSTD_error_dstSize_tooSmall ? 0 : got;
 }
 
-wcodec_status wcodec_chunk_encode(const wcodec_allocator *allocator, const void *data, size_t size,
+wcodec_status wcodec_chunk_encode(struct wcodec_zstd *zstd, const void *data, size_t size,
                                   int zstd_level, struct wcodec_cancel *cancel, uint8_t *out,
                                   uint32_t *coded_size, uint32_t *check, wcodec_error *err)
 {
-    (void)allocator; /* zstd takes a caller's allocator only in its unstable interface, which a
-                        distribution's library need not export */
     if (size > WCODEC_CHUNK_MAX)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "a chunk of %zu bytes, expected at most %d",
                            size, WCODEC_CHUNK_MAX);
@@ -278,7 +296,7 @@ wcodec_status wcodec_chunk_encode(const wcodec_allocator *allocator, const void 
     /* Room for one byte less than stored: a frame that does not fit is one that does not pay. */
     size_t coded = size < SMALLEST_FRAME_INPUT
                        ? 0
-                       : compress(data, size, zstd_level, cancel, out, size - 1, &cancelled);
+                       : compress(zstd, data, size, zstd_level, cancel, out, size - 1, &cancelled);
     if (cancelled)
         return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     if (ZSTD_isError(coded))

@@ -8,6 +8,18 @@
 
 #include "coding/tiling.h"
 
+/* The coding as on disk of what is in tiles whose payload is packed. It differs in how the payload
+ * is stored only: an entry that was read has coding WCODEC_CODING_TILES. */
+enum { WCODEC_CODING_PACKED = 8 };
+
+/* Alignment of a payload of that size and coding, as on disk: packed ones have none. */
+static inline uint64_t wcodec_payload_alignment(uint64_t payload_size, uint8_t coding)
+{
+    if (coding == WCODEC_CODING_PACKED)
+        return 1;
+    return payload_size >= 65536 ? 256 : 16;
+}
+
 /* Most bytes of a tensor that is packed, and of its payload when it is not. */
 enum { WCODEC_PACKED_MOST = 65536 };
 

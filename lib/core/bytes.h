@@ -57,6 +57,21 @@ static inline uint64_t wcodec_load_u64(const uint8_t *p)
     return wcodec_load_u32(p) | (uint64_t)wcodec_load_u32(p + 4) << 32;
 }
 
+/* An element of 2^element_log2 bytes, at most 8; compilers make one load of each case. */
+static inline uint64_t wcodec_load_element(const uint8_t *p, unsigned element_log2)
+{
+    switch (element_log2) {
+    case 0:
+        return *p;
+    case 1:
+        return wcodec_load_u16(p);
+    case 2:
+        return wcodec_load_u32(p);
+    default:
+        return wcodec_load_u64(p);
+    }
+}
+
 /* size bytes, at most 8; 0 where nothing is left. */
 static inline uint64_t wcodec_load_uint(const uint8_t *p, unsigned size)
 {

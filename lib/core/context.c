@@ -120,6 +120,8 @@ wcodec_status wcodec_context_create(const wcodec_options *options, wcodec_contex
         goto free_context;
     if (pthread_mutex_init(&c->log_lock, NULL) != 0)
         goto destroy_lock;
+    if (pthread_mutex_init(&c->kept_lock, NULL) != 0)
+        goto destroy_log_lock;
     if (!copy_text(&allocator, o.backend != NULL && o.backend[0] ? o.backend : conf.backend,
                    &c->backend) ||
         !copy_text(&allocator, conf.backend_path, &c->backend_path)) {
@@ -134,6 +136,8 @@ wcodec_status wcodec_context_create(const wcodec_options *options, wcodec_contex
         wcodec_context_destroy(c);
     return status;
 
+destroy_log_lock:
+    pthread_mutex_destroy(&c->log_lock);
 destroy_lock:
     pthread_mutex_destroy(&c->lock);
 free_context:
@@ -158,10 +162,14 @@ void wcodec_context_destroy(wcodec_context *context)
         wcodec_pool_abandon(context->pool);
     } else {
         wcodec_pool_destroy(context->pool);
+        pthread_mutex_destroy(&context->kept_lock);
         pthread_mutex_destroy(&context->log_lock);
         pthread_mutex_destroy(&context->lock);
     }
+    if (context->kept != NULL)
+        context->free_kept(context->kept);
     wcodec_topology_free(context->topology);
+    wcodec_zstd_free(&context->zstd);
     wcodec_allocator allocator = context->allocator;
     wcodec_free(&allocator, context->backend);
     wcodec_free(&allocator, context->backend_path);

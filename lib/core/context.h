@@ -5,6 +5,7 @@
 #ifndef WCODEC_CORE_CONTEXT_H
 #define WCODEC_CORE_CONTEXT_H
 
+#include "core/zstd.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -36,6 +37,10 @@ struct wcodec_context {
     pthread_mutex_t lock;             /* guards the lazy members, and the counting of cores */
     unsigned threads_found;           /* the machine's answer; 0: not asked yet */
     pthread_mutex_t log_lock;         /* one line at a time */
+    struct wcodec_zstd zstd;
+    pthread_mutex_t kept_lock; /* guards what follows while it is used */
+    void *kept;                /* what format/onnx_kept.c keeps; NULL: nothing */
+    void (*free_kept)(void *kept);
 };
 
 /* WCODEC_ERROR_USAGE in a process forked from the one that made the context. */

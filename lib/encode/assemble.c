@@ -41,8 +41,8 @@ struct coder {
 /* One worker's memory. */
 struct worker {
     uint8_t *memory;
-    struct wcodec_tile_scratch scratch;
-    struct wcodec_tile_slot slot;
+    struct wcodec_tile_scratch scratches[2];
+    struct wcodec_tile_slot slots[2];
 };
 
 static uint64_t max_raw_size(const struct wcodec_tiling *t, uint32_t elements)
@@ -100,7 +100,7 @@ static size_t scratch_layout(const struct wcodec_tiling *t, struct wcodec_tile_s
 
 static size_t worker_size(const struct wcodec_tiling *t)
 {
-    return scratch_layout(t, NULL, NULL) + slot_layout(t, NULL, NULL);
+    return 2 * (scratch_layout(t, NULL, NULL) + slot_layout(t, NULL, NULL));
 }
 
 /* Grow to `size` bytes, and to `later` more that are expected. */
@@ -190,10 +190,9 @@ static void describe_tile(const struct coder *k, const struct wcodec_tile_slot *
 }
 
 /* A coded tile's bytes to its range's parts. `done` and `all` as in extend(). */
-static bool append_tile(const struct coder *k, struct worker *w, struct grower parts[WCODEC_AREAS],
-                        uint64_t done, uint64_t all)
+static bool append_tile(const struct coder *k, const struct wcodec_tile_slot *slot,
+                        struct grower parts[WCODEC_AREAS], uint64_t done, uint64_t all)
 {
-    const struct wcodec_tile_slot *slot = &w->slot;
     uint8_t *to;
     parts[WCODEC_AREA_RAW].size += slot->raw_size;
     for (unsigned c = 0; c < k->tiling->coded_count && !slot->stored; c++) {
@@ -245,19 +244,26 @@ static bool code_tiles(const struct coder *k, struct worker *w, uint64_t first, 
     if (!grow(&parts[WCODEC_AREA_STATES], count * t->coded_count * WCODEC_LANES * 4, 0) ||
         !grow(&parts[WCODEC_AREA_WORDS], words + words / 64 + 64, 0))
         return false;
-    for (uint64_t tile = first; tile < end; tile++) {
+    for (uint64_t tile = first, together; tile < end; tile += together) {
         struct grower *raw = &parts[WCODEC_AREA_RAW];
         /* The last tile's share is what those before had. */
         uint64_t each =
             tile > first && raw->size / (tile - first) > usual ? raw->size / (tile - first) : usual;
-        if (!grow(raw, raw->size + most, (end - tile - 1) * each))
+        together = end - tile > 1 ? 2 : 1;
+        if (!grow(raw, raw->size + together * most, (end - tile - together) * each))
             return false;
-        w->slot.tile = tile;
-        w->slot.output.raw = raw->data + raw->size;
-        wcodec_tile_code(k->plan, k->data, &w->slot, &w->scratch);
-        describe_tile(k, &w->slot);
-        if (!append_tile(k, w, parts, tile - first + 1, count))
-            return false;
+        w->slots[0].tile = tile;
+        w->slots[1].tile = tile + 1;
+        w->slots[0].output.raw = raw->data + raw->size;
+        if (together == 2)
+            wcodec_tile_code_two(k->plan, k->data, w->slots, w->scratches);
+        else
+            wcodec_tile_code(k->plan, k->data, &w->slots[0], &w->scratches[0]);
+        for (unsigned i = 0; i < together; i++) {
+            describe_tile(k, &w->slots[i]);
+            if (!append_tile(k, &w->slots[i], parts, tile + i - first + 1, count))
+                return false;
+        }
     }
     return true;
 }
@@ -265,18 +271,19 @@ static bool code_tiles(const struct coder *k, struct worker *w, uint64_t first, 
 static wcodec_status measure_tiles(struct coder *k, struct worker *w, uint64_t first, uint64_t end)
 {
     uint64_t sum = 0, words = 0;
-    w->slot.output.raw =
+    struct wcodec_tile_slot *slot = &w->slots[0];
+    slot->output.raw =
         wcodec_alloc(k->allocator, (size_t)max_raw_size(k->tiling, largest_tile(k->tiling)));
-    if (w->slot.output.raw == NULL)
+    if (slot->output.raw == NULL)
         return WCODEC_ERROR_MEMORY;
     for (uint64_t tile = first; tile < end; tile++) {
-        w->slot.tile = tile;
-        wcodec_tile_code(k->plan, k->data, &w->slot, &w->scratch);
-        sum += w->slot.size;
-        for (unsigned c = 0; c < k->tiling->coded_count && !w->slot.stored; c++)
-            words += 2 * (uint64_t)w->slot.output.word_count[c];
+        slot->tile = tile;
+        wcodec_tile_code(k->plan, k->data, slot, &w->scratches[0]);
+        sum += slot->size;
+        for (unsigned c = 0; c < k->tiling->coded_count && !slot->stored; c++)
+            words += 2 * (uint64_t)slot->output.word_count[c];
     }
-    wcodec_free(k->allocator, w->slot.output.raw);
+    wcodec_free(k->allocator, slot->output.raw);
     atomic_fetch_add(&k->measured, sum - words);
     atomic_fetch_add(&k->measured_words, words);
     return WCODEC_OK;
@@ -328,8 +335,11 @@ static void code_task(void *argument, size_t i)
         if (wcodec_cancel_poll(k->cancel))
             status = WCODEC_ERROR_CANCELLED;
         if (status == WCODEC_OK) {
-            slot_layout(k->tiling, &w.slot,
-                        w.memory + scratch_layout(k->tiling, &w.scratch, w.memory));
+            uint8_t *at = w.memory;
+            for (unsigned s = 0; s < 2; s++) {
+                at += scratch_layout(k->tiling, &w.scratches[s], at);
+                at += slot_layout(k->tiling, &w.slots[s], at);
+            }
             status = code_range(k, &w, range);
         }
         if (status != WCODEC_OK)

@@ -36,6 +36,12 @@ void wcodec_tile_choose(const struct wcodec_plan *plan, const uint8_t *data,
 void wcodec_tile_code(const struct wcodec_plan *plan, const uint8_t *data,
                       struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch);
 
+/* The same for two tiles, the second of which follows the first: what it has in raw bits, too.
+ * Room for those of both is where the first's begin. */
+void wcodec_tile_code_two(const struct wcodec_plan *plan, const uint8_t *data,
+                          struct wcodec_tile_slot slots[2],
+                          struct wcodec_tile_scratch scratches[2]);
+
 /* Coding all tiles of a tensor by a plan, and putting their parts together as doc/format.md 2.1 has
  * it. */
 
@@ -108,7 +114,7 @@ struct wcodec_zstd_look {
 };
 
 /* Look at a tensor that will have tiles of 2^tile_log2 elements. WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, const uint8_t *data,
+wcodec_status wcodec_zstd_look(wcodec_context *context, int level, const uint8_t *data,
                                uint64_t size, unsigned element_log2, unsigned tile_log2,
                                struct wcodec_zstd_look *look, wcodec_error *err);
 

@@ -7,6 +7,7 @@
 #define WCODEC_ENCODE_CHOICE_H
 
 #include "backends/cpu/encode.h"
+#include "coding/measure.h"
 #include "coding/tile.h"
 #include "encode/encode.h"
 #include "encode/tables.h"
@@ -53,6 +54,16 @@ struct wcodec_statistics {
 wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dtype,
                                        const uint8_t *data, uint64_t size, int level,
                                        struct wcodec_statistics *statistics, wcodec_error *err);
+
+/* The same of elements of at most 32 bits by counts that a device has made: which fields it is to
+ * count (false: elements are longer), and statistics from these. Bits that vary are those of all
+ * elements then, where gathering stops as soon as no further one can change what is decided. */
+bool wcodec_statistics_measure(wcodec_dtype dtype, uint64_t size, int level,
+                               struct wcodec_measured_field fields[WCODEC_MEASURED_FIELDS],
+                               unsigned *count);
+void wcodec_statistics_measured(wcodec_dtype dtype, uint64_t size,
+                                const struct wcodec_measured *measured,
+                                struct wcodec_statistics *statistics);
 
 /* What bytes of elements hold: the upper two together, so that it is known what adding to them
  * would change, and each of the others. */
@@ -275,8 +286,9 @@ struct wcodec_plan {
     uint64_t word_bits; /* estimate of all words together */
 };
 
-/* Plan for a tensor of which there are statistics whose elements are not all equal.
- * WCODEC_ERROR_MEMORY. */
+/* Plan for a tensor of which there are statistics whose elements are not all equal. data: NULL if
+ * nothing is known but the statistics, which is enough at level 1 as a rule; else
+ * WCODEC_ERROR_UNSUPPORTED. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_plan_tensor(wcodec_context *context,
                                  const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
                                  const uint8_t *data, uint64_t size,

@@ -29,6 +29,7 @@ enum {
 
 struct chunker {
     const wcodec_allocator *allocator;
+    struct wcodec_zstd *zstd;
     const uint8_t *data;
     uint64_t size, chunk, count;
     int level; /* ours */
@@ -51,7 +52,7 @@ static size_t chunk_size(const struct chunker *k, uint64_t i)
 static wcodec_status encode(const struct chunker *k, uint64_t i, int zstd_level, uint8_t *buffer,
                             uint32_t *coded, uint32_t *check)
 {
-    return wcodec_chunk_encode(k->allocator, k->data + i * k->chunk, chunk_size(k, i), zstd_level,
+    return wcodec_chunk_encode(k->zstd, k->data + i * k->chunk, chunk_size(k, i), zstd_level,
                                k->cancel, buffer, coded, check, NULL);
 }
 
@@ -143,10 +144,10 @@ static wcodec_status try_slow(const struct chunker *k, bool *slow, wcodec_error 
     if (buffer == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu bytes",
                            sample);
-    wcodec_status status = wcodec_chunk_encode(k->allocator, at, sample, k->zstd_level, k->cancel,
+    wcodec_status status = wcodec_chunk_encode(k->zstd, at, sample, k->zstd_level, k->cancel,
                                                buffer, &quick, &check, err);
     if (status == WCODEC_OK)
-        status = wcodec_chunk_encode(k->allocator, at, sample, SLOW_LEVEL, k->cancel, buffer, &best,
+        status = wcodec_chunk_encode(k->zstd, at, sample, SLOW_LEVEL, k->cancel, buffer, &best,
                                      &check, err);
     if (status == WCODEC_OK)
         *slow = best < quick - quick / SLOW_SAVES;
@@ -161,6 +162,7 @@ wcodec_status wcodec_chunked_code(wcodec_context *context,
 {
     const wcodec_allocator *allocator = &context->allocator;
     struct chunker k = {.allocator = allocator,
+                        .zstd = &context->zstd,
                         .data = data,
                         .size = size,
                         .level = settings->level,

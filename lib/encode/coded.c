@@ -8,6 +8,7 @@
 #include "core/memory.h"
 #include "encode/assemble.h"
 #include "encode/fixed.h"
+#include "encode/records.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 
@@ -44,8 +45,9 @@ size_t wcodec_coded_join(const struct wcodec_coded *coded, uint8_t *to)
 
 void wcodec_coded_free(struct wcodec_coded *coded)
 {
-    for (size_t i = 0; i < coded->part_count; i++)
+    for (size_t i = 0; i < coded->part_count && coded->records == NULL; i++)
         wcodec_free(coded->allocator, coded->parts[i].data);
+    wcodec_coded_records_free(coded->records);
     wcodec_free(coded->allocator, coded->parts);
     wcodec_free(coded->allocator, coded->tiling);
     wcodec_free(coded->allocator, coded->blocks);
@@ -54,12 +56,15 @@ void wcodec_coded_free(struct wcodec_coded *coded)
     wcodec_free(coded->allocator, coded->fragments);
     wcodec_free(coded->allocator, coded->coefficients);
     wcodec_free(coded->allocator, coded->approximation);
+    wcodec_free(coded->allocator, coded->parameters);
+    coded->parameters = NULL;
     coded->tiling = NULL;
     coded->lossy = NULL;
     coded->fixed = NULL;
     coded->fragments = NULL;
     coded->coefficients = coded->approximation = NULL;
     coded->blocks = NULL;
+    coded->records = NULL;
     coded->parts = NULL;
     coded->part_count = 0;
 }
@@ -218,6 +223,8 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
                lossy = coded->coding == WCODEC_CODING_LOSSY;
     if (coded->coding == WCODEC_CODING_FIXED)
         return wcodec_fixed_verify(context, settings, coded, data, err);
+    if (coded->coding == WCODEC_CODING_RECORDS)
+        return wcodec_coded_verify_records(context, settings, coded, data, err);
     if (coded->tiling == NULL)
         return WCODEC_OK;
     if (coded->unpacked_size != 0)
@@ -249,7 +256,7 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
     /* Checks are as good as random. */
     v.phase = t->tiles < FEW_TILES ? tiles->checks[0] % PLAIN_EVERY : 0;
     wcodec_cpu_dsp_init_scalar(&plain);
-    wcodec_cpu_dsp_init(&best, wcodec_cpu_levels() & context->cpu_mask);
+    wcodec_cpu_dsp_init(&best, (wcodec_cpu_levels() & context->cpu_mask) | wcodec_cpu_tuning());
     if (v.phase == 0 || t->tiles > PLAIN_EVERY - v.phase)
         status = wcodec_cpu_decoder_create(&plain, tiles, &context->allocator, &plain_decoder, err);
     if (status == WCODEC_OK)

@@ -10,12 +10,14 @@
 #include "coding/fixed.h"
 #include "coding/fragments.h"
 #include "coding/lossy.h"
+#include "coding/records.h"
 #include "core/cancel.h"
 #include "core/context.h"
 #include <wcodec/reader.h>
 #include <wcodec/writer.h>
 
 struct wcodec_split;
+struct wcodec_coded_records;
 
 /* From this level on size counts alone: what saves a byte is done, whatever it takes. */
 enum { WCODEC_LEVEL_SIZE = 7 };
@@ -27,10 +29,16 @@ struct wcodec_encode_settings {
     bool latency;   /* tiles of 4096 */
     bool fixed;     /* matrices of bf16 at a fixed rate */
     bool fragments; /* matrices in fragments */
-    uint8_t tile_log2; /* 0: by policy */
-    uint8_t profile;   /* 0: by counted cost; else WCODEC_PAIRS, _P12, _P8 as a preference */
-    bool verify;       /* decode every tile and compare */
+    bool records;   /* some tensors have a geometry */
+    uint64_t inline_most; /* so many bytes and fewer that are no tensor stand in the index */
+    uint8_t tile_log2;    /* 0: by policy */
+    uint8_t profile;      /* 0: by counted cost; else WCODEC_PAIRS, _P12, _P8 as a preference */
+    bool verify;          /* decode every tile and compare */
+    bool verify_parts; /* wcodec_coded_verify() comes later: now what that does not see, in masks */
+    bool delta;        /* tensors may be coded against a base */
     bool weights;      /* false: chunks only (blobs, excluded tensors) */
+    bool part;         /* of another coding, which holds constants, tiles and chunks alone */
+    bool unmasked;     /* no mask is tried */
     uint8_t predict;   /* wcodec_predict */
     uint64_t columns;  /* of the tensor as a matrix, for prediction; 0: none */
     uint8_t lossy;     /* wcodec_lossy_target */
@@ -42,7 +50,9 @@ struct wcodec_encode_settings {
                  */
     bool plain; /* coefficients in their order: GPUs make elements in one pass of P12, or of four
                    bits in pairs */
-    const struct wcodec_split *split; /* NULL, or how elements are cut into fields */
+    const struct wcodec_split *split;              /* NULL, or how elements are cut into fields */
+    const struct wcodec_record_geometry *geometry; /* NULL, or how its bytes may be cut into fields
+                                                    */
     uint64_t scratch; /* bytes that threads may take beside the payload, 0: by themselves; one
                          thread takes what it must */
     struct wcodec_cancel *cancel; /* NULL, or asked in the course of a large tensor whether to stop:
@@ -58,17 +68,20 @@ struct wcodec_coded_part {
  * (padding between areas is inside the parts). */
 struct wcodec_coded {
     uint8_t coding; /* enum wcodec_coding: CONSTANT, TILES, CHUNKS, BLOCKS, LOSSY, FIXED,
-                       FRAGMENTS */
+                       FRAGMENTS, RECORDS, DELTA, MASKED */
     uint64_t order0_bits;
     uint8_t constant_element_log2;
     uint8_t constant_element[8];
-    struct wcodec_tiling *tiling;       /* TILES, BLOCKS, LOSSY and FRAGMENTS; owned */
-    struct wcodec_blocks *blocks;       /* BLOCKS; owned */
-    struct wcodec_lossy *lossy;         /* LOSSY; owned */
-    struct wcodec_fixed *fixed;         /* FIXED; owned */
-    struct wcodec_fragments *fragments; /* FRAGMENTS; owned */
-    uint8_t *coefficients;              /* LOSSY: what the tiles hold; owned */
-    uint8_t *approximation;             /* LOSSY: the bytes that decoding gives; owned */
+    struct wcodec_tiling *tiling;         /* TILES, BLOCKS, LOSSY and FRAGMENTS; owned */
+    struct wcodec_blocks *blocks;         /* BLOCKS; owned */
+    struct wcodec_lossy *lossy;           /* LOSSY; owned */
+    struct wcodec_fixed *fixed;           /* FIXED; owned */
+    struct wcodec_fragments *fragments;   /* FRAGMENTS; owned */
+    struct wcodec_coded_records *records; /* RECORDS; owned, and has the parts' data */
+    uint8_t *coefficients;                /* LOSSY: what the tiles hold; owned */
+    uint8_t *approximation;               /* LOSSY: the bytes that decoding gives; owned */
+    uint8_t *parameters;                  /* DELTA, MASKED, INLINE: as the record has them; owned */
+    size_t parameters_size;
     const char *lossless; /* NULL, or why a tensor is lossless though the settings are lossy */
     uint64_t chunk;       /* CHUNKS */
     uint64_t payload_size;

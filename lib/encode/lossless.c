@@ -46,8 +46,7 @@ static void decide_task(void *argument, size_t i)
     case DECIDE_ZSTD:
         if (l->settings->level >= ZSTD_LEVEL_MIN)
             d->status[i] = wcodec_zstd_look(
-                &l->context->allocator, l->settings->level, l->data, l->size,
-                l->statistics->element_log2,
+                l->context, l->settings->level, l->data, l->size, l->statistics->element_log2,
                 wcodec_tile_policy(l->settings, l->statistics->elements), &l->zstd, &d->error[i]);
         break;
     default:

@@ -294,6 +294,12 @@ static bool is_float(wcodec_dtype dtype)
            dtype == WCODEC_DTYPE_C64 || dtype == WCODEC_DTYPE_F64;
 }
 
+static wcodec_status needs_elements(wcodec_error *err)
+{
+    return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                       "the plan of this tensor needs its elements, not only counts");
+}
+
 /* Tables as they will be stored: fitted to the whole tensor where its counts are known or worth the
  * time. */
 static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, unsigned c,
@@ -310,6 +316,8 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
         wcodec_table_costs(&choice->tables[0], costs);
         plan->word_bits += (uint64_t)((double)(wcodec_counts_cost(counts, costs) / WCODEC_BIT) *
                                       ((double)p->statistics->elements / (double)total(counts)));
+    } else if (p->data == NULL) {
+        return needs_elements(err);
     } else {
         unsigned rounds = choice->count == 1 ? 1 : wcodec_by_level(p->settings->level, 1, 2, 4);
         uint64_t stride =
@@ -442,6 +450,8 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
     struct wcodec_split splits[WCODEC_MAX_SPLITS];
     struct split_choice *choice = &choices[0];
     unsigned chosen = 0, count;
+    if (p->data == NULL && p->settings->level > 1)
+        return needs_elements(err);
     wcodec_status status = find_splits(p, dtype, splits, &count, &plan->order0_bits, err);
     if (status == WCODEC_OK)
         status = reserve_choices(p, splits, count, choices, err);

@@ -215,6 +215,53 @@ static void gather_end(struct wcodec_statistics *s)
     }
 }
 
+/* By enum wcodec_atom_use: every so many blocks are counted. */
+static void set_strides(uint64_t blocks, int level, uint64_t stride[3])
+{
+    stride[RAW] = 0;
+    stride[SAMPLED] = wcodec_clamp_u64(blocks / 4, 1, 16);
+    if (level < 7 && blocks >= 4 * MANY_BLOCKS)
+        stride[SAMPLED] = 32;
+    stride[COUNTED] = stride[SAMPLED];
+    if (level > 1)
+        stride[COUNTED] = level < 7 && blocks >= MANY_BLOCKS ? 4 : 1;
+}
+
+bool wcodec_statistics_measure(wcodec_dtype dtype, uint64_t size, int level,
+                               struct wcodec_measured_field fields[WCODEC_MEASURED_FIELDS],
+                               unsigned *count)
+{
+    struct wcodec_statistics s;
+    uint64_t stride[3];
+    gather_begin(&s, dtype, size);
+    set_strides(wcodec_div_up_u64(s.elements, WCODEC_COUNT_BLOCK), level, stride);
+    *count = 0;
+    for (unsigned a = 0; a < s.atom_count && s.element_log2 <= 2; a++)
+        if (s.atoms[a].use != RAW)
+            fields[(*count)++] =
+                (struct wcodec_measured_field){.shift = s.atoms[a].shift,
+                                               .width = s.atoms[a].width,
+                                               .by_block = s.atoms[a].use == SAMPLED,
+                                               .stride = (uint32_t)stride[s.atoms[a].use]};
+    return s.element_log2 <= 2;
+}
+
+void wcodec_statistics_measured(wcodec_dtype dtype, uint64_t size,
+                                const struct wcodec_measured *measured,
+                                struct wcodec_statistics *statistics)
+{
+    unsigned f = 0;
+    gather_begin(statistics, dtype, size);
+    statistics->any = measured->any;
+    statistics->all = measured->all;
+    for (unsigned a = 0; a < statistics->atom_count; a++)
+        if (statistics->atoms[a].use != RAW) {
+            memcpy(statistics->counts[a], measured->counts[f], sizeof *statistics->counts);
+            statistics->block_bits[a] = measured->block_bits[f++];
+        }
+    gather_end(statistics);
+}
+
 wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dtype,
                                        const uint8_t *data, uint64_t size, int level,
                                        struct wcodec_statistics *statistics, wcodec_error *err)
@@ -224,12 +271,7 @@ wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dty
     wcodec_cpu_encode_dsp_init(&dsp, wcodec_cpu_levels() & context->cpu_mask);
     struct gather_job job = {.dsp = &dsp, .data = data};
     job.blocks = wcodec_div_up_u64(statistics->elements, WCODEC_COUNT_BLOCK);
-    job.stride[SAMPLED] = wcodec_clamp_u64(job.blocks / 4, 1, 16);
-    if (level < 7 && job.blocks >= 4 * MANY_BLOCKS)
-        job.stride[SAMPLED] = 32;
-    job.stride[COUNTED] = job.stride[SAMPLED];
-    if (level > 1)
-        job.stride[COUNTED] = level < 7 && job.blocks >= MANY_BLOCKS ? 4 : 1;
+    set_strides(job.blocks, level, job.stride);
     /* Each task has counts of its own, which take as long to add up as a few blocks to count. */
     const uint64_t threads = wcodec_context_threads(context);
     uint64_t most = threads > 1 ? 4 * threads : 1;

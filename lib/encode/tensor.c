@@ -7,6 +7,8 @@
 #include "encode/assemble.h"
 #include "encode/fixed.h"
 #include "encode/fragments.h"
+#include "encode/masked.h"
+#include "encode/records.h"
 
 enum { LARGE = 1 << 24 };
 
@@ -167,12 +169,20 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
     if (size >> wcodec_dtype_element_log2(dtype) << wcodec_dtype_element_log2(dtype) != size)
         dtype = WCODEC_DTYPE_OTHER;
     wcodec_status status = WCODEC_OK;
+    if (settings->geometry != NULL) {
+        status = wcodec_records_code(context, settings, dtype, data, size, coded, &done, err);
+        if (status != WCODEC_OK || done)
+            return status;
+    }
     if (settings->fragments && settings->lossy == WCODEC_LOSSY_NONE &&
         wcodec_fragments_apply(dtype, size, settings->columns)) {
         status = wcodec_fragments_code(context, settings, dtype, data, size, coded, &done, err);
         if (status != WCODEC_OK || done)
             return status;
     }
+    status = wcodec_masked_code(context, settings, dtype, data, size, coded, &done, err);
+    if (status != WCODEC_OK || done)
+        return status;
     status =
         wcodec_statistics_gather(context, dtype, data, size, settings->level, &statistics, err);
     if (status != WCODEC_OK)

@@ -118,14 +118,17 @@ void wcodec_tile_choose(const struct wcodec_plan *plan, const uint8_t *data,
                       &slot->streams[c], scratch);
 }
 
-void wcodec_tile_code(const struct wcodec_plan *plan, const uint8_t *data,
-                      struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch)
+static const uint8_t *bytes_of(const struct wcodec_plan *plan, const uint8_t *data,
+                               const struct wcodec_tile_slot *slot)
+{
+    return data + (slot->tile << (plan->tiling->tile_log2 + plan->tiling->element_log2));
+}
+
+/* Store a coded tile as it is if that is no larger. */
+static void compare_stored(const struct wcodec_plan *plan, const uint8_t *data,
+                           struct wcodec_tile_slot *slot)
 {
     const struct wcodec_tiling *t = plan->tiling;
-    const uint8_t *bytes = data + (slot->tile << (t->tile_log2 + t->element_log2));
-    wcodec_tile_choose(plan, data, slot, scratch);
-    wcodec_cpu_encode_tile(plan->encoder, slot->streams, bytes, slot->elements, &slot->output,
-                           scratch->coder);
     slot->raw_size = wcodec_tile_raw_size(t, slot->elements, slot->streams[0].mode);
     uint64_t size = slot->raw_size,
              stored = wcodec_tile_raw_size(t, slot->elements, WCODEC_STREAM_STORED);
@@ -138,7 +141,40 @@ void wcodec_tile_code(const struct wcodec_plan *plan, const uint8_t *data,
     if (!slot->stored)
         return;
     size_t used = (size_t)slot->elements << t->element_log2;
-    memcpy(slot->output.raw, bytes, used);
+    memcpy(slot->output.raw, bytes_of(plan, data, slot), used);
     memset(slot->output.raw + used, 0, (size_t)stored - used);
     slot->raw_size = stored;
+}
+
+void wcodec_tile_code(const struct wcodec_plan *plan, const uint8_t *data,
+                      struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch)
+{
+    wcodec_tile_choose(plan, data, slot, scratch);
+    wcodec_cpu_encode_tile(plan->encoder, slot->streams, bytes_of(plan, data, slot), slot->elements,
+                           &slot->output, scratch->coder);
+    compare_stored(plan, data, slot);
+}
+
+void wcodec_tile_code_two(const struct wcodec_plan *plan, const uint8_t *data,
+                          struct wcodec_tile_slot slots[2], struct wcodec_tile_scratch scratches[2])
+{
+    struct wcodec_cpu_encode_job jobs[2];
+    for (unsigned i = 0; i < 2; i++) {
+        wcodec_tile_choose(plan, data, &slots[i], &scratches[i]);
+        jobs[i] =
+            (struct wcodec_cpu_encode_job){slots[i].streams, bytes_of(plan, data, &slots[i]),
+                                           slots[i].elements, &slots[i].output, scratches[i].coder};
+    }
+    slots[1].output.raw =
+        slots[0].output.raw +
+        wcodec_tile_raw_size(plan->tiling, slots[0].elements, slots[0].streams[0].mode);
+    wcodec_cpu_encode_two(plan->encoder, jobs);
+    compare_stored(plan, data, &slots[0]);
+    if (!slots[0].stored) {
+        compare_stored(plan, data, &slots[1]);
+        return;
+    }
+    /* The first one has other bytes than was thought. */
+    slots[1].output.raw = slots[0].output.raw + slots[0].raw_size;
+    wcodec_tile_code(plan, data, &slots[1], &scratches[1]);
 }

@@ -54,14 +54,14 @@ static struct piece find_piece(uint64_t size, uint64_t length, uint64_t tile_siz
                           left < count * tile_size ? left : count * tile_size};
 }
 
-static wcodec_status code_sample(const wcodec_allocator *allocator, int level, const uint8_t *data,
+static wcodec_status code_sample(wcodec_context *context, int level, const uint8_t *data,
                                  uint64_t size, uint64_t tile_size, struct wcodec_zstd_look *look,
                                  wcodec_error *err)
 {
     const uint64_t sample = wcodec_clamp_u64(size / (level < 5 ? 64 : 16), SAMPLE_MIN, SAMPLE_MAX),
                    pieces = wcodec_clamp_u64(sample / PIECE, PIECES_MIN, PIECES_MAX),
                    piece = sample / pieces;
-    uint8_t *buffer = wcodec_alloc(allocator, 2 * (size_t)sample);
+    uint8_t *buffer = wcodec_alloc(&context->allocator, 2 * (size_t)sample);
     if (buffer == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %u bytes",
                            (unsigned)sample);
@@ -69,14 +69,14 @@ static wcodec_status code_sample(const wcodec_allocator *allocator, int level, c
         memcpy(buffer + i * piece,
                data + find_piece(size, piece, tile_size, (unsigned)pieces, i).begin, (size_t)piece);
     uint32_t check;
-    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(pieces * piece),
+    wcodec_status status = wcodec_chunk_encode(&context->zstd, buffer, (size_t)(pieces * piece),
                                                wcodec_zstd_level(level < 7 ? level : 6), NULL,
                                                buffer + sample, &look->coded, &check, err);
     if (status == WCODEC_OK) {
         look->piece = piece;
         look->pieces = (unsigned)pieces;
     }
-    wcodec_free(allocator, buffer);
+    wcodec_free(&context->allocator, buffer);
     return status;
 }
 
@@ -131,18 +131,19 @@ static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *d
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, const uint8_t *data,
+wcodec_status wcodec_zstd_look(wcodec_context *context, int level, const uint8_t *data,
                                uint64_t size, unsigned element_log2, unsigned tile_log2,
                                struct wcodec_zstd_look *look, wcodec_error *err)
 {
     *look = (struct wcodec_zstd_look){0};
     if (size < SIZE_MIN)
         return WCODEC_OK;
-    wcodec_status status = repeats(allocator, data, size, element_log2, &look->repeats, err);
+    wcodec_status status =
+        repeats(&context->allocator, data, size, element_log2, &look->repeats, err);
     if (status != WCODEC_OK || look->repeats)
         return status;
-    return code_sample(allocator, level, data, size, (uint64_t)1 << (tile_log2 + element_log2),
-                       look, err);
+    return code_sample(context, level, data, size, (uint64_t)1 << (tile_log2 + element_log2), look,
+                       err);
 }
 
 double wcodec_zstd_share(const struct wcodec_zstd_look *look)

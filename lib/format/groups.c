@@ -46,8 +46,8 @@ wcodec_status wcodec_group_load(const struct wcodec_source *source,
 }
 
 static wcodec_status unpack(const uint8_t *coded, size_t coded_size, uint64_t most,
-                            const wcodec_allocator *allocator, uint8_t **body, size_t *body_size,
-                            wcodec_error *err)
+                            const wcodec_allocator *allocator, struct wcodec_zstd *zstd,
+                            uint8_t **body, size_t *body_size, wcodec_error *err)
 {
     if (coded_size < 4 || wcodec_load_u32(coded) != ZSTD_MAGICNUMBER ||
         ZSTD_findFrameCompressedSize(coded, coded_size) != coded_size)
@@ -64,7 +64,7 @@ static wcodec_status unpack(const uint8_t *coded, size_t coded_size, uint64_t mo
     uint8_t *bytes = wcodec_alloc(allocator, content != 0 ? (size_t)content : 1);
     if (bytes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a header");
-    const size_t got = ZSTD_decompress(bytes, (size_t)content, coded, coded_size);
+    const size_t got = wcodec_zstd_decompress(zstd, bytes, (size_t)content, coded, coded_size);
     if (ZSTD_isError(got) || got != content) {
         wcodec_free(allocator, bytes);
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "decompressing a header: %s",
@@ -76,13 +76,13 @@ static wcodec_status unpack(const uint8_t *coded, size_t coded_size, uint64_t mo
 }
 
 wcodec_status wcodec_group_decode(const uint8_t *header, size_t size, uint64_t most,
-                                  const wcodec_allocator *allocator, uint8_t **body,
-                                  size_t *body_size, wcodec_error *err)
+                                  const wcodec_allocator *allocator, struct wcodec_zstd *zstd,
+                                  uint8_t **body, size_t *body_size, wcodec_error *err)
 {
     const uint8_t *coded = header + WCODEC_GROUP_MIN;
     const size_t coded_size = size - WCODEC_GROUP_MIN;
     if ((wcodec_load_u32(header + 8) & WCODEC_GROUP_PACKED) != 0)
-        return unpack(coded, coded_size, most, allocator, body, body_size, err);
+        return unpack(coded, coded_size, most, allocator, zstd, body, body_size, err);
     uint8_t *bytes = wcodec_alloc(allocator, coded_size);
     if (bytes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a header");
@@ -94,7 +94,8 @@ wcodec_status wcodec_group_decode(const uint8_t *header, size_t size, uint64_t m
 
 wcodec_status wcodec_group_check(const struct wcodec_source *source,
                                  const wcodec_allocator *allocator, uint64_t most,
-                                 const struct wcodec_group *group, wcodec_error *err)
+                                 const struct wcodec_group *group, struct wcodec_zstd *zstd,
+                                 wcodec_error *err)
 {
     uint8_t *header, *body = NULL;
     size_t size, body_size = 0;
@@ -102,7 +103,7 @@ wcodec_status wcodec_group_check(const struct wcodec_source *source,
         wcodec_group_load(source, allocator, group->offset, most, &header, &size, err);
     if (status != WCODEC_OK)
         return status;
-    status = wcodec_group_decode(header, size, most, allocator, &body, &body_size, err);
+    status = wcodec_group_decode(header, size, most, allocator, zstd, &body, &body_size, err);
     if (status == WCODEC_OK && (size != group->header_size || body_size != group->body_size ||
                                 XXH3_64bits(body, body_size) != group->body_hash))
         status =

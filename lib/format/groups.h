@@ -30,15 +30,18 @@ wcodec_status wcodec_group_load(const struct wcodec_source *source,
                                 const wcodec_allocator *allocator, uint64_t offset, uint64_t most,
                                 uint8_t **header, size_t *size, wcodec_error *err);
 
-/* The body of a header that was loaded, at most `most` bytes: *body is the caller's to free. */
+/* The body of a header that was loaded, at most `most` bytes: *body is the caller's to free. zstd:
+ * as below. */
 wcodec_status wcodec_group_decode(const uint8_t *header, size_t size, uint64_t most,
-                                  const wcodec_allocator *allocator, uint8_t **body,
-                                  size_t *body_size, wcodec_error *err);
+                                  const wcodec_allocator *allocator, struct wcodec_zstd *zstd,
+                                  uint8_t **body, size_t *body_size, wcodec_error *err);
 
-/* Compare the header of a group with what the index says. As wcodec_group_load(). */
+/* Compare the header of a group with what the index says. zstd: kept contexts, may be NULL. As
+ * wcodec_group_load(). */
 wcodec_status wcodec_group_check(const struct wcodec_source *source,
                                  const wcodec_allocator *allocator, uint64_t most,
-                                 const struct wcodec_group *group, wcodec_error *err);
+                                 const struct wcodec_group *group, struct wcodec_zstd *zstd,
+                                 wcodec_error *err);
 
 /* An index made of the headers alone, as far as there are any: for files that are cut short, or
  * whose index is damaged. The head must be right. An entry whose payload is not all there is `cut`.

@@ -6,9 +6,13 @@
 #define WCODEC_FORMAT_INDEX_H
 
 #include "coding/blocks.h"
+#include "coding/delta.h"
 #include "coding/fixed.h"
 #include "coding/fragments.h"
 #include "coding/lossy.h"
+#include "coding/masked.h"
+#include "coding/packed.h"
+#include "coding/records.h"
 #include "core/arena.h"
 #include "format/names.h"
 #include "core/context.h"
@@ -17,10 +21,24 @@
 
 enum { WCODEC_HEAD_SIZE = 64, WCODEC_TAIL_SIZE = 64, WCODEC_FORMAT_VERSION = 1 };
 
-/* The coding as on disk of an entry in tiles whose payload is packed (doc/format.md 2.7). It
- * differs in how the payload is stored only: an entry that was read has coding WCODEC_CODING_TILES.
- */
-enum { WCODEC_CODING_PACKED = 8 };
+/* Most bytes of an entry that stands in the index. */
+enum { WCODEC_INLINE_MAX = 4096 };
+
+/* The largest number of a coding that this version knows. */
+enum { WCODEC_CODING_LAST = WCODEC_CODING_INLINE };
+
+/* A delta: what its record says, and its parts, each an entry whose payload_offset counts from the
+ * delta's payload. NULL where there is none. */
+struct wcodec_entry_delta {
+    struct wcodec_delta head;
+    struct wcodec_entry *parts[WCODEC_DELTA_PARTS];
+};
+
+/* The same for a masked tensor. */
+struct wcodec_entry_masked {
+    struct wcodec_masked head;
+    struct wcodec_entry *parts[WCODEC_MASKED_PARTS];
+};
 
 struct wcodec_entry {
     bool is_tensor;
@@ -29,7 +47,8 @@ struct wcodec_entry {
     bool unhashed;  /* of a rebuilt index: its payload's hash is not known */
     bool cut;       /* of a rebuilt index: its payload is not all there; `newer` is set too */
     uint8_t coding; /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias, 4 blocks, 5 lossy,
-                       6 fixed, 7 fragments; 8, packed, is 1 with unpacked_size; larger: unknown */
+                       6 fixed, 7 fragments, 9 records, 10 delta, 11 masked, 12 inline; 8,
+                       packed, is 1 with unpacked_size; larger: unknown */
     uint8_t dtype;
     const char *name; /* NULL for blobs; NUL-terminated, in the index's memory */
     const char *dtype_name;
@@ -53,11 +72,15 @@ struct wcodec_entry {
         struct wcodec_tiling
             *tiling; /* writing; NULL when the entry was read: wcodec_entry_tiling() */
         uint64_t chunk;
-        uint64_t alias; /* number of the entry */
+        uint64_t alias;                                /* number of the entry */
+        const struct wcodec_record_geometry *geometry; /* before it is coded: NULL, or how its bytes
+                                                          may be cut into fields */
+        const struct wcodec_entry_delta *delta;        /* NULL when it is written */
+        const struct wcodec_entry_masked *masked;      /* likewise */
     } u;
-    /* Tiles, blocks, lossy, fixed and fragments; of all but tiles also when written. A struct
-     * wcodec_tiling takes 20 times the bytes that it is read from, so a million of them are kept as
-     * they are in the file, validated. */
+    /* Tiles, blocks, lossy, fixed, fragments, records, delta and masked, and the bytes of what is
+     * inline; of all but tiles also when written. A struct wcodec_tiling takes 20 times the bytes
+     * that it is read from, so a million of them are kept as they are in the file, validated. */
     const uint8_t *parameters;
     size_t parameters_size;
     const char *split; /* as in wcodec_tensor_info */
@@ -166,6 +189,14 @@ void wcodec_entry_fixed(const struct wcodec_entry *entry, struct wcodec_fixed *f
 void wcodec_entry_fragments(const struct wcodec_entry *entry, struct wcodec_fragments *fragments,
                             struct wcodec_tiling *tiling);
 
+/* The same for records: of `parameters` the fields' tilings are not copied. */
+void wcodec_entry_records(const struct wcodec_entry *entry, struct wcodec_records *records);
+
+/* Field number i of an entry in records, whose payload is at byte `offset` of a source, as an entry
+ * of its own. */
+void wcodec_records_entry(const struct wcodec_records *records, unsigned i, uint64_t offset,
+                          struct wcodec_entry *entry);
+
 /* The entry that has its bytes. */
 static inline const struct wcodec_entry *wcodec_entry_own(const struct wcodec_index *index,
                                                           const struct wcodec_entry *e)
@@ -214,6 +245,12 @@ static inline uint64_t wcodec_entry_unpacked_size(const struct wcodec_entry *ent
     return wcodec_entry_is_packed(entry) ? entry->unpacked_size : entry->payload_size;
 }
 
+/* Is a coding, as on disk, one that this version knows? */
+static inline bool wcodec_coding_is_known(uint8_t coding)
+{
+    return coding <= WCODEC_CODING_LAST;
+}
+
 /* Bring a payload that was read, payload_size bytes, into that form: to
  * wcodec_entry_unpacked_size() bytes at `payload`. WCODEC_ERROR_CORRUPT. */
 wcodec_status wcodec_entry_unpack(const struct wcodec_entry *entry, const uint8_t *stored,
@@ -247,13 +284,5 @@ static inline uint64_t wcodec_body_begin(bool index_first, uint64_t coded_size)
 /* Read the head alone, and where groups begin. */
 wcodec_status wcodec_head_read(const struct wcodec_source *source, struct wcodec_head *values,
                                uint64_t *body_begin, wcodec_error *err);
-
-/* Alignment of a payload of that size and coding, as on disk: packed ones have none. */
-static inline uint64_t wcodec_payload_alignment(uint64_t payload_size, uint8_t coding)
-{
-    if (coding == WCODEC_CODING_PACKED)
-        return 1;
-    return payload_size >= 65536 ? 256 : 16;
-}
 
 #endif

@@ -126,7 +126,8 @@ static wcodec_status step(struct walk *w, bool *more)
             ? WCODEC_ERROR_CORRUPT
             : wcodec_group_load(w->source, w->p.allocator, g.offset, most, &header, &size, &why);
     if (status == WCODEC_OK) {
-        status = wcodec_group_decode(header, size, most, w->p.allocator, &body, &body_size, &why);
+        status =
+            wcodec_group_decode(header, size, most, w->p.allocator, NULL, &body, &body_size, &why);
         wcodec_free(w->p.allocator, header);
     }
     if (status == WCODEC_ERROR_CORRUPT)
@@ -172,7 +173,7 @@ static wcodec_status read_entry(struct walk *w, struct wcodec_cursor *c, uint64_
     e->unhashed = true;
     const struct wcodec_entry *own =
         !e->newer && e->coding == WCODEC_CODING_ALIAS ? &index->entries[e->u.alias] : e;
-    e->cut = own->cut || (e->payload_size > 0 && *position > w->source->size);
+    e->cut = e->cut || own->cut || (e->payload_size > 0 && *position > w->source->size);
     e->newer |= e->cut;
     index->missing += e->cut ? e->size : 0;
     return wcodec_parser_add(p, number);

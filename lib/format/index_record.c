@@ -5,7 +5,7 @@
  * in, the result is consistent or there is none: the rest of the library trusts it. */
 
 #include "format/index_parser.h"
-#include "coding/packed.h"
+#include "coding/chunks.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -179,6 +179,23 @@ static wcodec_status read_constant(struct wcodec_parser *p, struct wcodec_cursor
     return WCODEC_OK;
 }
 
+static wcodec_status keep_split(struct wcodec_parser *p, const char *text, size_t size,
+                                const char **split)
+{
+    for (unsigned i = 0; i < WCODEC_SPLITS_KEPT; i++)
+        if (p->splits[i] != NULL && strcmp(p->splits[i], text) == 0) {
+            *split = p->splits[i];
+            return WCODEC_OK;
+        }
+    void *copy;
+    wcodec_status status = arena_take(p, size + 1, &copy);
+    if (status != WCODEC_OK)
+        return status;
+    memcpy(copy, text, size + 1);
+    *split = p->splits[p->next_split++ % WCODEC_SPLITS_KEPT] = copy;
+    return WCODEC_OK;
+}
+
 /* "r7+c8+r1": kind and width of each field. */
 static wcodec_status make_split(struct wcodec_parser *p, const struct wcodec_tiling *tiling,
                                 const char **split)
@@ -195,18 +212,7 @@ static wcodec_status make_split(struct wcodec_parser *p, const struct wcodec_til
         text[size++] = (char)('0' + width % 10);
     }
     text[size] = '\0';
-    for (unsigned i = 0; i < WCODEC_SPLITS_KEPT; i++)
-        if (p->splits[i] != NULL && strcmp(p->splits[i], text) == 0) {
-            *split = p->splits[i];
-            return WCODEC_OK;
-        }
-    void *copy;
-    wcodec_status status = arena_take(p, size + 1, &copy);
-    if (status != WCODEC_OK)
-        return status;
-    memcpy(copy, text, size + 1);
-    *split = p->splits[p->next_split++ % WCODEC_SPLITS_KEPT] = copy;
-    return WCODEC_OK;
+    return keep_split(p, text, size, split);
 }
 
 /* Keep the parameters from `begin` up to the cursor. */
@@ -353,19 +359,33 @@ static wcodec_status read_fixed(struct wcodec_parser *p, struct wcodec_cursor *c
     return copy_parameters(p, c, begin, e);
 }
 
-static wcodec_status read_chunks(struct wcodec_parser *p, struct wcodec_cursor *c,
-                                 struct wcodec_entry *e)
+/* "2+32": bytes of each field. */
+static wcodec_status make_widths(struct wcodec_parser *p, const struct wcodec_records *records,
+                                 const char **split)
 {
-    if (!wcodec_take_varint(c, &e->u.chunk))
-        return wcodec_parser_cut_short(p, "chunk size");
-    if (e->u.chunk < 1 || e->u.chunk > (uint64_t)1 << 24)
-        return FAIL(p, "chunks of %" PRIu64 " bytes, allowed are 1 to 2^24", e->u.chunk);
-    uint64_t directory = wcodec_align_u64(8 * wcodec_div_up_u64(e->size, e->u.chunk), 16);
-    if (e->payload_size < directory || e->payload_size - directory > e->size)
-        return FAIL(
-            p, "payload of %" PRIu64 " bytes cannot hold %" PRIu64 " bytes in chunks of %" PRIu64,
-            e->payload_size, e->size, e->u.chunk);
-    return WCODEC_OK;
+    char text[6 * WCODEC_RECORD_FIELDS_MAX];
+    size_t size = 0;
+    for (unsigned i = 0; i < records->field_count; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%s%u", i > 0 ? "+" : "",
+                                 records->fields[i].width);
+    return keep_split(p, text, size, split);
+}
+
+static wcodec_status read_records(struct wcodec_parser *p, struct wcodec_cursor *c,
+                                  struct wcodec_entry *e)
+{
+    struct wcodec_records records;
+    const uint8_t *begin = c->at;
+    wcodec_status status =
+        wcodec_records_read(c, e->size, e->payload_size, &records, &e->newer, p->err);
+    if (status != WCODEC_OK)
+        return status;
+    if (e->newer) {
+        c->at = c->end;
+        return WCODEC_OK;
+    }
+    status = copy_parameters(p, c, begin, e);
+    return status == WCODEC_OK ? make_widths(p, &records, &e->split) : status;
 }
 
 static wcodec_status read_alias(struct wcodec_parser *p, struct wcodec_cursor *c,
@@ -376,8 +396,10 @@ static wcodec_status read_alias(struct wcodec_parser *p, struct wcodec_cursor *c
     if (e->u.alias >= (uint64_t)(e - p->index->entries))
         return FAIL(p, "an alias of entry %" PRIu64 ", which is no earlier one", e->u.alias);
     const struct wcodec_entry *original = &p->index->entries[e->u.alias];
-    if (original->coding == WCODEC_CODING_ALIAS)
-        return FAIL(p, "an alias of entry %" PRIu64 ", which is an alias itself", e->u.alias);
+    if (original->coding == WCODEC_CODING_ALIAS || original->coding == WCODEC_CODING_INLINE)
+        return FAIL(p, "an alias of entry %" PRIu64 ", which is %s", e->u.alias,
+                    original->coding == WCODEC_CODING_ALIAS ? "an alias itself"
+                                                            : "in the index itself");
     if (original->size != e->size)
         return FAIL(p, "an alias of %" PRIu64 " bytes of entry %" PRIu64 ", which has %" PRIu64,
                     e->size, e->u.alias, original->size);
@@ -385,14 +407,146 @@ static wcodec_status read_alias(struct wcodec_parser *p, struct wcodec_cursor *c
 }
 
 static wcodec_status read_parameters(struct wcodec_parser *p, struct wcodec_cursor *c,
+                                     struct wcodec_entry *e);
+
+/* A part of a delta or of a masked tensor is described as an entry is, by its coding and
+ * parameters: a constant, in tiles, packed or not, or in chunks. *end: where its payload ends in
+ * the whole's. */
+static wcodec_status read_part(struct wcodec_parser *p, struct wcodec_cursor *c,
+                               const struct wcodec_entry *whole, uint64_t size, uint64_t *end,
+                               struct wcodec_entry **part)
+{
+    void *memory;
+    uint64_t parameters;
+    const uint8_t *bytes;
+    wcodec_status status = arena_take(p, sizeof **part, &memory);
+    if (status != WCODEC_OK)
+        return status;
+    struct wcodec_entry *e = memory;
+    *e = (struct wcodec_entry){.is_tensor = true,
+                               .name = whole->name,
+                               .dtype = whole->dtype,
+                               .dtype_name = whole->dtype_name,
+                               .size = size};
+    if (!wcodec_take_u8(c, &e->coding) || !wcodec_take_varint(c, &e->payload_size) ||
+        !wcodec_take_varint(c, &parameters) || !wcodec_take_bytes(c, parameters, &bytes))
+        return wcodec_parser_cut_short(p, "a part of a tensor");
+    if (e->coding != WCODEC_CODING_CONSTANT && e->coding != WCODEC_CODING_TILES &&
+        e->coding != WCODEC_CODING_CHUNKS && e->coding != WCODEC_CODING_PACKED)
+        return FAIL(p, "a part of a tensor has coding %u", e->coding);
+    e->payload_offset = wcodec_align_u64(*end, 16);
+    if (e->payload_size != 0 && (e->payload_offset > whole->payload_size ||
+                                 e->payload_size > whole->payload_size - e->payload_offset))
+        return FAIL(p, "a part of %" PRIu64 " bytes does not fit into a payload of %" PRIu64,
+                    e->payload_size, whole->payload_size);
+    *end = wcodec_delta_part_end(*end, e->payload_size);
+    struct wcodec_cursor own = {bytes, bytes + parameters};
+    status = read_parameters(p, &own, e);
+    if (status == WCODEC_OK)
+        *part = e;
+    return status;
+}
+
+static wcodec_status read_delta(struct wcodec_parser *p, struct wcodec_cursor *c,
+                                struct wcodec_entry *e)
+{
+    const uint8_t *begin = c->at;
+    void *memory;
+    if (!e->is_tensor)
+        return FAIL(p, "bytes that are no tensor cannot be a delta");
+    wcodec_status status = arena_take(p, sizeof(struct wcodec_entry_delta), &memory);
+    if (status != WCODEC_OK)
+        return status;
+    struct wcodec_entry_delta *delta = memory;
+    *delta = (struct wcodec_entry_delta){.parts = {NULL}};
+    status = wcodec_delta_read(c, e->size, &delta->head, &e->newer, p->err);
+    if (status != WCODEC_OK)
+        return status;
+    if (e->newer) {
+        c->at = c->end;
+        return WCODEC_OK;
+    }
+    const struct wcodec_delta *d = &delta->head;
+    uint64_t end = wcodec_delta_streams_end(d);
+    if (end > e->payload_size)
+        return FAIL(p, "%" PRIu64 " bytes of a delta do not fit into a payload of %" PRIu64, end,
+                    e->payload_size);
+    for (unsigned i = 0; i < WCODEC_DELTA_PARTS && status == WCODEC_OK; i++) {
+        const uint64_t count = d->counts[WCODEC_DELTA_ALONE + i];
+        if (count != 0)
+            status = read_part(p, c, e, count << d->element_log2, &end, &delta->parts[i]);
+    }
+    if (status != WCODEC_OK)
+        return status;
+    if (end != e->payload_size)
+        return FAIL(p, "a delta of %" PRIu64 " bytes has a payload of %" PRIu64, end,
+                    e->payload_size);
+    status = copy_parameters(p, c, begin, e);
+    e->split = "";
+    e->u.delta = delta;
+    return status;
+}
+
+static wcodec_status read_masked(struct wcodec_parser *p, struct wcodec_cursor *c,
+                                 struct wcodec_entry *e)
+{
+    const uint8_t *begin = c->at;
+    void *memory;
+    wcodec_status status = arena_take(p, sizeof(struct wcodec_entry_masked), &memory);
+    if (status != WCODEC_OK)
+        return status;
+    struct wcodec_entry_masked *masked = memory;
+    *masked = (struct wcodec_entry_masked){.parts = {NULL}};
+    status = wcodec_masked_read(c, e->size, &masked->head, &e->newer, p->err);
+    if (status != WCODEC_OK)
+        return status;
+    if (e->newer) {
+        c->at = c->end;
+        return WCODEC_OK;
+    }
+    uint64_t end = wcodec_masked_counts_size(&masked->head);
+    if (end > e->payload_size)
+        return FAIL(p, "counts of %" PRIu64 " bytes do not fit into a payload of %" PRIu64, end,
+                    e->payload_size);
+    for (unsigned i = 0; i < WCODEC_MASKED_PARTS && status == WCODEC_OK; i++)
+        status =
+            read_part(p, c, e, wcodec_masked_part_size(&masked->head, i), &end, &masked->parts[i]);
+    if (status != WCODEC_OK)
+        return status;
+    if (end != e->payload_size)
+        return FAIL(p, "a masked tensor of %" PRIu64 " bytes has a payload of %" PRIu64, end,
+                    e->payload_size);
+    status = copy_parameters(p, c, begin, e);
+    e->split = "";
+    e->u.masked = masked;
+    return status;
+}
+
+/* Its bytes themselves. */
+static wcodec_status read_inline(struct wcodec_parser *p, struct wcodec_cursor *c,
+                                 struct wcodec_entry *e)
+{
+    const uint8_t *begin = c->at, *bytes;
+    if (e->is_tensor)
+        return FAIL(p, "a tensor cannot stand in the index");
+    if (e->size > WCODEC_INLINE_MAX)
+        return FAIL(p, "%" PRIu64 " bytes in the index itself, at most %d are allowed", e->size,
+                    (int)WCODEC_INLINE_MAX);
+    if (!wcodec_take_bytes(c, e->size, &bytes))
+        return wcodec_parser_cut_short(p, "bytes that stand in the index");
+    e->split = "";
+    return copy_parameters(p, c, begin, e);
+}
+
+static wcodec_status read_parameters(struct wcodec_parser *p, struct wcodec_cursor *c,
                                      struct wcodec_entry *e)
 {
     if (e->size == 0 && e->coding != WCODEC_CODING_CONSTANT)
         return FAIL(p, "an empty entry must be a constant, this one has coding %u", e->coding);
-    bool has_payload = wcodec_entry_has_tiles(e) || e->coding == WCODEC_CODING_CHUNKS ||
-                       e->coding == WCODEC_CODING_FIXED || e->coding == WCODEC_CODING_PACKED;
+    const bool has_payload = e->coding != WCODEC_CODING_CONSTANT &&
+                             e->coding != WCODEC_CODING_ALIAS && e->coding != WCODEC_CODING_INLINE;
     if (!has_payload && e->payload_size != 0)
-        return FAIL(p, "a constant or an alias with a payload of %" PRIu64 " bytes",
+        return FAIL(p, "coding %u with a payload of %" PRIu64 " bytes: it has none", e->coding,
                     e->payload_size);
     wcodec_status status = WCODEC_OK;
     switch (e->coding) {
@@ -403,7 +557,7 @@ static wcodec_status read_parameters(struct wcodec_parser *p, struct wcodec_curs
         status = read_tiles(p, c, e);
         break;
     case WCODEC_CODING_CHUNKS:
-        status = read_chunks(p, c, e);
+        status = wcodec_chunks_read_size(c, e->size, e->payload_size, &e->u.chunk, p->err);
         break;
     case WCODEC_CODING_BLOCKS:
         status = read_blocks(p, c, e);
@@ -419,6 +573,18 @@ static wcodec_status read_parameters(struct wcodec_parser *p, struct wcodec_curs
         break;
     case WCODEC_CODING_PACKED:
         status = read_packed(p, c, e);
+        break;
+    case WCODEC_CODING_RECORDS:
+        status = read_records(p, c, e);
+        break;
+    case WCODEC_CODING_DELTA:
+        status = read_delta(p, c, e);
+        break;
+    case WCODEC_CODING_MASKED:
+        status = read_masked(p, c, e);
+        break;
+    case WCODEC_CODING_INLINE:
+        status = read_inline(p, c, e);
         break;
     default:
         status = read_alias(p, c, e);
@@ -471,7 +637,7 @@ static wcodec_status read_type(struct wcodec_parser *p, struct wcodec_cursor *c,
 static wcodec_status read_coding(struct wcodec_parser *p, struct wcodec_cursor *c,
                                  struct wcodec_entry *e)
 {
-    if (e->coding > WCODEC_CODING_PACKED)
+    if (!wcodec_coding_is_known(e->coding))
         e->newer = true;
     return e->newer ? WCODEC_OK : read_parameters(p, c, e);
 }
@@ -482,8 +648,10 @@ static wcodec_status put_body(struct wcodec_parser *p, const struct wcodec_entry
                               const struct wcodec_cursor *rest)
 {
     uint8_t size[10];
+    const bool is_inline = e->coding == WCODEC_CODING_INLINE;
     const size_t size_bytes = wcodec_put_varint(size, e->payload_size),
-                 front = wcodec_cursor_left(description), back = wcodec_cursor_left(rest);
+                 front = wcodec_cursor_left(description),
+                 back = is_inline ? 0 : wcodec_cursor_left(rest);
     wcodec_status status = wcodec_parser_put_varint(p, size_bytes + front + 1 + back);
     if (status == WCODEC_OK)
         status = wcodec_parser_put(p, size, size_bytes);
@@ -522,86 +690,12 @@ wcodec_status wcodec_parser_description(struct wcodec_parser *p, struct wcodec_c
     wcodec_status status = read_type(p, c, e);
     if (status == WCODEC_OK && !wcodec_take_u8(c, &e->coding))
         status = wcodec_parser_cut_short(p, "coding");
-    return status == WCODEC_OK ? read_coding(p, c, e) : status;
-}
-
-void wcodec_entry_tiling(const struct wcodec_entry *entry, struct wcodec_tiling *tiling)
-{
-    struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
-    (void)wcodec_tiling_read(&c, entry->size, tiling, NULL);
-}
-
-wcodec_status wcodec_entry_unpack(const struct wcodec_entry *entry, const uint8_t *stored,
-                                  uint8_t *payload, wcodec_error *err)
-{
-    struct wcodec_tiling tiling;
-    wcodec_entry_tiling(entry, &tiling);
-    return wcodec_packed_read(&tiling, stored, (size_t)entry->payload_size, payload,
-                              entry->unpacked_size, err);
-}
-
-wcodec_status wcodec_entry_read_packed(const struct wcodec_entry *e,
-                                       const struct wcodec_source *source,
-                                       const wcodec_allocator *allocator, uint8_t *payload,
-                                       wcodec_error *err)
-{
-    uint8_t *stored = wcodec_alloc_array(allocator, e->payload_size, 1);
-    if (stored == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes",
-                           e->payload_size);
-    wcodec_status status =
-        wcodec_source_read(source, e->payload_offset, stored, (size_t)e->payload_size, err);
-    if (status == WCODEC_OK)
-        status = wcodec_entry_unpack(e, stored, payload, err);
-    wcodec_free(allocator, stored);
+    if (status != WCODEC_OK || e->coding != WCODEC_CODING_INLINE)
+        return status == WCODEC_OK ? read_coding(p, c, e) : status;
+    /* Its bytes were in the index. */
+    if (e->is_tensor || e->size == 0 || e->size > WCODEC_INLINE_MAX || e->payload_size != 0 ||
+        c->at != c->end)
+        return FAIL(p, "no right description of bytes that stand in the index");
+    e->cut = true;
     return status;
-}
-
-void wcodec_entry_blocks(const struct wcodec_entry *entry, struct wcodec_blocks *blocks,
-                         struct wcodec_tiling *tiling)
-{
-    struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
-    bool newer;
-    (void)wcodec_blocks_read(&c, entry->size, blocks, tiling, &newer, NULL);
-}
-
-void wcodec_entry_lossy(const struct wcodec_entry *entry, struct wcodec_lossy *lossy,
-                        struct wcodec_tiling *tiling)
-{
-    struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
-    bool newer;
-    (void)wcodec_lossy_read(&c, entry->size, (wcodec_dtype)entry->dtype, lossy, tiling, &newer,
-                            NULL);
-}
-
-void wcodec_entry_fixed(const struct wcodec_entry *entry, struct wcodec_fixed *fixed)
-{
-    struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
-    bool newer;
-    (void)wcodec_fixed_read(&c, entry->size, (wcodec_dtype)entry->dtype, fixed, &newer, NULL);
-}
-
-void wcodec_entry_fragments(const struct wcodec_entry *entry, struct wcodec_fragments *fragments,
-                            struct wcodec_tiling *tiling)
-{
-    struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
-    bool newer;
-    (void)wcodec_fragments_read(&c, entry->size, fragments, tiling, &newer, NULL);
-}
-
-wcodec_status wcodec_entry_refuse(const struct wcodec_entry *e, wcodec_error *err)
-{
-    if (e->cut)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                           "the file is cut short before the end of its payload");
-    if (e->coding > WCODEC_CODING_PACKED)
-        return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: coding %u",
-                           e->coding);
-    if (e->dtype >= WCODEC_DTYPE_COUNT)
-        return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: dtype %u", e->dtype);
-    return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: %s of another form",
-                       e->coding == WCODEC_CODING_LOSSY       ? "a lossy tensor"
-                       : e->coding == WCODEC_CODING_FIXED     ? "a tensor at a fixed rate"
-                       : e->coding == WCODEC_CODING_FRAGMENTS ? "a tensor in fragments"
-                                                              : "blocks");
 }

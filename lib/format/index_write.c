@@ -94,6 +94,10 @@ static void put_parameters(struct buffer *b, const struct wcodec_entry *e)
     case WCODEC_CODING_LOSSY:
     case WCODEC_CODING_FIXED:
     case WCODEC_CODING_FRAGMENTS:
+    case WCODEC_CODING_RECORDS:
+    case WCODEC_CODING_DELTA:
+    case WCODEC_CODING_MASKED:
+    case WCODEC_CODING_INLINE:
         put_bytes(b, e->parameters, e->parameters_size);
         break;
     case WCODEC_CODING_CHUNKS:
@@ -239,7 +243,8 @@ static void put_body(struct buffer *b, struct buffer *record, const struct wcode
         put_varint(record, e->payload_size);
         put_description(record, e);
         put_u8(record, wcodec_entry_coding(e));
-        put_parameters(record, e);
+        if (e->coding != WCODEC_CODING_INLINE)
+            put_parameters(record, e);
         put_varint(b, record->size);
         put_bytes(b, record->data, record->size);
     }

@@ -4,17 +4,15 @@
 #include "format/layout.h"
 #include "format/foreign.h"
 #include "format/names.h"
-#include "format/onnx.h"
+#include "format/onnx_kept.h"
 #include "format/safetensors.h"
+#include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Kinds by their first bytes. None of these can begin a safetensors file: read as a header's length
  * they are too large, or no '{' follows. */
@@ -310,45 +308,34 @@ static wcodec_status settle(struct wcodec_file_layout *l, wcodec_status status, 
 }
 
 wcodec_status wcodec_layout_read_external(const struct wcodec_source *source,
-                                          const struct wcodec_source *model, const char *location,
-                                          const wcodec_allocator *allocator,
+                                          const struct wcodec_onnx_model *model,
+                                          const char *location, const wcodec_allocator *allocator,
                                           struct wcodec_file_layout **layout, wcodec_error *err)
 {
     struct wcodec_file_layout *l = create(allocator);
     if (l == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
-    const wcodec_status status = wcodec_onnx_read_external(model, location, l, err);
+    const wcodec_status status = wcodec_onnx_model_external(model, location, l, err);
     return settle(l, status, source->size, layout, err);
 }
 
-static wcodec_status read_beside(const struct wcodec_source *source, const char *onnx_model,
-                                 const char *location, const wcodec_allocator *allocator,
-                                 struct wcodec_file_layout **layout, wcodec_error *err)
-{
-    struct wcodec_source model;
-    const int fd = open(onnx_model, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot open: %s", strerror(errno));
-    wcodec_status status = wcodec_source_fd(fd, &model, err);
-    if (status == WCODEC_OK && !wcodec_onnx_begins(&model))
-        status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "is no ONNX model");
-    if (status == WCODEC_OK)
-        status = wcodec_layout_read_external(source, &model, location, allocator, layout, err);
-    close(fd);
-    return status;
-}
-
-wcodec_status wcodec_layout_find(const struct wcodec_source *source, const char *onnx_model,
-                                 const char *location, const wcodec_allocator *allocator,
+wcodec_status wcodec_layout_find(wcodec_context *context, const struct wcodec_source *source,
+                                 const char *onnx_model, const char *location,
                                  struct wcodec_cancel *cancel, struct wcodec_file_layout **layout,
                                  wcodec_error *err)
 {
+    const wcodec_allocator *allocator = &context->allocator;
+    const struct wcodec_onnx_model *model;
     wcodec_status status = wcodec_layout_read(source, allocator, cancel, layout, err);
     if (status != WCODEC_ERROR_CORRUPT || onnx_model == NULL)
         return status;
     if (location == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "by what name the model calls it is not said");
-    status = read_beside(source, onnx_model, location, allocator, layout, err);
+    status = wcodec_onnx_kept_take(context, onnx_model, &model, err);
+    if (status == WCODEC_OK) {
+        status = wcodec_layout_read_external(source, model, location, allocator, layout, err);
+        wcodec_onnx_kept_give_back(context);
+    }
     if (status != WCODEC_OK)
         wcodec_error_prefix(err, "by %s", onnx_model);
     return status;

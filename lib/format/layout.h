@@ -29,7 +29,9 @@ struct wcodec_layout_tensor {
     const char *name;
     const char *dtype_name;
     const uint64_t *shape;
-    uint64_t offset; /* in the file */
+    const struct wcodec_record_geometry *geometry; /* NULL, or how its bytes may be cut into fields
+                                                      (format/geometry.h) */
+    uint64_t offset;                               /* in the file */
     uint64_t size;
     uint8_t
         dtype; /* WCODEC_DTYPE_OTHER: not known, the tensor is `size` bytes whatever its shape */
@@ -50,6 +52,8 @@ struct wcodec_file_layout {
     wcodec_error remark; /* its text: what is left as it is although it might be tensors, or "" */
 };
 
+struct wcodec_onnx_model; /* format/onnx.h */
+
 /* Find the tensors of a whole file. WCODEC_ERROR_CORRUPT if it is of no kind that is known, or not
  * quite of its kind: the text says why, to be read after "the file". Also WCODEC_ERROR_IO,
  * WCODEC_ERROR_MEMORY; WCODEC_ERROR_CANCELLED where `cancel`, which may be NULL, says so. */
@@ -60,14 +64,15 @@ wcodec_status wcodec_layout_read(const struct wcodec_source *source,
 /* The same of a file that holds external data of an ONNX model, which calls it `location`: only the
  * model says where its tensors lie. */
 wcodec_status wcodec_layout_read_external(const struct wcodec_source *source,
-                                          const struct wcodec_source *model, const char *location,
-                                          const wcodec_allocator *allocator,
+                                          const struct wcodec_onnx_model *model,
+                                          const char *location, const wcodec_allocator *allocator,
                                           struct wcodec_file_layout **layout, wcodec_error *err);
 
 /* As wcodec_layout_read(), and where that finds none and onnx_model is not NULL, by the model of
- * that path. The text of an error then names it. */
-wcodec_status wcodec_layout_find(const struct wcodec_source *source, const char *onnx_model,
-                                 const char *location, const wcodec_allocator *allocator,
+ * that path. The text of an error then names it. The context keeps the last such model, so that one
+ * of many files is read once. */
+wcodec_status wcodec_layout_find(wcodec_context *context, const struct wcodec_source *source,
+                                 const char *onnx_model, const char *location,
                                  struct wcodec_cancel *cancel, struct wcodec_file_layout **layout,
                                  wcodec_error *err);
 

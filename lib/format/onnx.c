@@ -58,15 +58,20 @@ struct frame {
                             tensor's values; or "" */
 };
 
+struct wcodec_onnx_model {
+    const wcodec_allocator *allocator;
+    uint64_t version;
+    char producer[TEXT_MAX], producer_version[TEXT_MAX];
+    struct wcodec_onnx_tensors tensors;
+};
+
 struct walk {
     struct wcodec_protobuf p;
     unsigned depth;
     bool has_graph;
-    uint64_t version;
-    char producer[TEXT_MAX], producer_version[TEXT_MAX];
     char key[TEXT_MAX], value[TEXT_MAX]; /* of a pair */
     struct wcodec_onnx_tensor tensor;
-    struct wcodec_onnx_tensors tensors;
+    struct wcodec_onnx_model *model;
     struct frame frames[DEPTH_MAX];
     uint8_t window[WINDOW];
 };
@@ -121,14 +126,15 @@ static wcodec_status enter(struct walk *w, uint8_t message, const struct wcodec_
 
 static wcodec_status read_model(struct walk *w, const struct wcodec_protobuf_field *f)
 {
+    struct wcodec_onnx_model *m = w->model;
     switch (f->number) {
     case MODEL_VERSION:
-        w->version = f->value;
+        m->version = f->value;
         return WCODEC_OK;
     case MODEL_PRODUCER:
-        return wcodec_protobuf_text(&w->p, f, w->producer, sizeof w->producer);
+        return wcodec_protobuf_text(&w->p, f, m->producer, sizeof m->producer);
     case MODEL_PRODUCER_VERSION:
-        return wcodec_protobuf_text(&w->p, f, w->producer_version, sizeof w->producer_version);
+        return wcodec_protobuf_text(&w->p, f, m->producer_version, sizeof m->producer_version);
     default:
         return WCODEC_OK;
     }
@@ -191,7 +197,7 @@ static wcodec_status leave_tensor(struct walk *w)
     if (above->message == SPARSE && w->frames[w->depth - 1].number == SPARSE_VALUES &&
         size <= sizeof above->text)
         memcpy(above->text, t->name, size);
-    return wcodec_onnx_tensor_end(t, w->p.at, &w->tensors, w->p.err);
+    return wcodec_onnx_tensor_end(t, w->p.at, &w->model->tensors, w->p.err);
 }
 
 static wcodec_status leave(struct walk *w)
@@ -225,54 +231,84 @@ static wcodec_status walk_model(struct walk *w)
         w->has_graph |= child == GRAPH;
         status = child != NONE ? enter(w, child, &f) : read_field(w, frame, &f);
     }
-    if (status == WCODEC_OK && (w->version == 0 || !w->has_graph))
+    if (status == WCODEC_OK && (w->model->version == 0 || !w->has_graph))
         status = CORRUPT(w->p.err, "it has no version, or no graph");
     return status;
 }
 
-static wcodec_status note_model(const struct walk *w, struct wcodec_file_layout *layout,
-                                wcodec_error *err)
+static wcodec_status note_model(const struct wcodec_onnx_model *m,
+                                struct wcodec_file_layout *layout, wcodec_error *err)
 {
     char version[24];
-    snprintf(version, sizeof version, "%" PRIu64, w->version);
+    snprintf(version, sizeof version, "%" PRIu64, m->version);
     wcodec_status status = wcodec_layout_note(layout, "onnx.ir_version", version, err);
-    if (status == WCODEC_OK && w->producer[0] != 0)
-        status = wcodec_layout_note(layout, "onnx.producer_name", w->producer, err);
-    if (status == WCODEC_OK && w->producer_version[0] != 0)
-        status = wcodec_layout_note(layout, "onnx.producer_version", w->producer_version, err);
+    if (status == WCODEC_OK && m->producer[0] != 0)
+        status = wcodec_layout_note(layout, "onnx.producer_name", m->producer, err);
+    if (status == WCODEC_OK && m->producer_version[0] != 0)
+        status = wcodec_layout_note(layout, "onnx.producer_version", m->producer_version, err);
     return status;
 }
 
-/* location NULL: what is in the model itself. */
-static wcodec_status read_tensors(const struct wcodec_source *model, const char *location,
-                                  struct wcodec_file_layout *layout, wcodec_error *err)
+wcodec_status wcodec_onnx_model_read(const struct wcodec_source *source,
+                                     const wcodec_allocator *allocator,
+                                     struct wcodec_onnx_model **model, wcodec_error *err)
 {
-    struct walk *w = wcodec_alloc_zeroed(layout->allocator, sizeof *w);
-    if (w == NULL)
+    struct wcodec_onnx_model *m = wcodec_alloc_zeroed(allocator, sizeof *m);
+    struct walk *w = wcodec_alloc_zeroed(allocator, sizeof *w);
+    if (m == NULL || w == NULL) {
+        wcodec_free(allocator, m);
+        wcodec_free(allocator, w);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    }
+    m->allocator = allocator;
+    wcodec_onnx_tensors_init(&m->tensors, allocator);
+    w->model = m;
     w->p = (struct wcodec_protobuf){
-        .source = model, .window = w->window, .room = sizeof w->window, .err = err};
-    wcodec_onnx_tensors_init(&w->tensors, layout->allocator);
+        .source = source, .window = w->window, .room = sizeof w->window, .err = err};
     wcodec_status status = walk_model(w);
+    wcodec_free(allocator, w);
     if (status == WCODEC_OK)
-        status = note_model(w, layout, err);
+        status = wcodec_onnx_tensors_finish(&m->tensors, err);
     if (status == WCODEC_OK)
-        status = wcodec_onnx_tensors_put(&w->tensors, location, layout, err);
-    wcodec_onnx_tensors_free(&w->tensors);
-    wcodec_free(layout->allocator, w);
+        *model = m;
+    else
+        wcodec_onnx_model_free(m);
     return status;
+}
+
+void wcodec_onnx_model_free(struct wcodec_onnx_model *model)
+{
+    if (model == NULL)
+        return;
+    wcodec_onnx_tensors_free(&model->tensors);
+    wcodec_free(model->allocator, model);
+}
+
+static wcodec_status put_file(const struct wcodec_onnx_model *model, const char *location,
+                              struct wcodec_file_layout *layout, wcodec_error *err)
+{
+    const wcodec_status status = note_model(model, layout, err);
+    return status == WCODEC_OK ? wcodec_onnx_tensors_put(&model->tensors, location, layout, err)
+                               : status;
 }
 
 wcodec_status wcodec_onnx_read(const struct wcodec_source *source,
                                struct wcodec_file_layout *layout, wcodec_error *err)
 {
+    struct wcodec_onnx_model *model;
     layout->kind = "onnx";
-    return read_tensors(source, NULL, layout, err);
+    wcodec_status status = wcodec_onnx_model_read(source, layout->allocator, &model, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = put_file(model, NULL, layout, err);
+    wcodec_onnx_model_free(model);
+    return status;
 }
 
-wcodec_status wcodec_onnx_read_external(const struct wcodec_source *model, const char *location,
-                                        struct wcodec_file_layout *layout, wcodec_error *err)
+wcodec_status wcodec_onnx_model_external(const struct wcodec_onnx_model *model,
+                                         const char *location, struct wcodec_file_layout *layout,
+                                         wcodec_error *err)
 {
     layout->kind = "onnxdata";
-    return read_tensors(model, location, layout, err);
+    return put_file(model, location, layout, err);
 }

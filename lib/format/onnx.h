@@ -13,8 +13,16 @@
  * and only fields of a ModelProto come before its graph. */
 bool wcodec_onnx_begins(const struct wcodec_source *source);
 
-/* The tensors of a model that are in another file, which it calls `location`. */
-wcodec_status wcodec_onnx_read_external(const struct wcodec_source *model, const char *location,
-                                        struct wcodec_file_layout *layout, wcodec_error *err);
+/* All tensors of a model, in whatever files they are. */
+struct wcodec_onnx_model;
+
+wcodec_status wcodec_onnx_model_read(const struct wcodec_source *source,
+                                     const wcodec_allocator *allocator,
+                                     struct wcodec_onnx_model **model, wcodec_error *err);
+/* Those that are in another file, which it calls `location`. */
+wcodec_status wcodec_onnx_model_external(const struct wcodec_onnx_model *model,
+                                         const char *location, struct wcodec_file_layout *layout,
+                                         wcodec_error *err);
+void wcodec_onnx_model_free(struct wcodec_onnx_model *model);
 
 #endif

@@ -84,17 +84,16 @@ void wcodec_onnx_tensor_begin(struct wcodec_onnx_tensor *t)
     t->rank = 0;
     t->type = t->begin = t->size = t->offset = t->length = 0;
     t->holder = 0;
-    t->is_scattered = t->is_external = t->has_length = false;
+    t->is_scattered = t->is_external = t->has_length = t->has_excess_rank = false;
 }
 
-static wcodec_status add_dimension(struct wcodec_onnx_tensor *t, uint64_t dimension,
-                                   wcodec_error *err)
+/* Too many are an error when the tensor's name, which comes after them, is known. */
+static void add_dimension(struct wcodec_onnx_tensor *t, uint64_t dimension)
 {
-    if (t->rank == WCODEC_LAYOUT_RANK_MAX)
-        return CORRUPT(err, "tensor \"%.200s\" has more than %d dimensions", t->name,
-                       (int)WCODEC_LAYOUT_RANK_MAX);
-    t->shape[t->rank++] = dimension;
-    return WCODEC_OK;
+    if (t->rank < WCODEC_LAYOUT_RANK_MAX)
+        t->shape[t->rank++] = dimension;
+    else
+        t->has_excess_rank = true;
 }
 
 /* One to a field, or packed. */
@@ -103,8 +102,10 @@ static wcodec_status read_dimensions(struct wcodec_onnx_tensor *t, struct wcodec
 {
     wcodec_status status = WCODEC_OK;
     const uint64_t end = f->offset + f->size;
-    if (f->type == WCODEC_PROTOBUF_VARINT)
-        return add_dimension(t, f->value, p->err);
+    if (f->type == WCODEC_PROTOBUF_VARINT) {
+        add_dimension(t, f->value);
+        return WCODEC_OK;
+    }
     if (f->type != WCODEC_PROTOBUF_BYTES)
         return CORRUPT(p->err, "dimensions at byte %" PRIu64 " are no numbers", f->offset);
     p->at = f->offset;
@@ -112,7 +113,7 @@ static wcodec_status read_dimensions(struct wcodec_onnx_tensor *t, struct wcodec
         uint64_t dimension = 0;
         status = wcodec_protobuf_varint(p, end, &dimension);
         if (status == WCODEC_OK)
-            status = add_dimension(t, dimension, p->err);
+            add_dimension(t, dimension);
     }
     return status;
 }
@@ -262,6 +263,9 @@ wcodec_status wcodec_onnx_tensor_end(const struct wcodec_onnx_tensor *t, uint64_
 {
     struct wcodec_onnx_found found = {.twin = UINT64_MAX};
     uint64_t bits = 1;
+    if (t->has_excess_rank)
+        return CORRUPT(err, "tensor \"%.200s\" has more than %d dimensions", t->name,
+                       (int)WCODEC_LAYOUT_RANK_MAX);
     const bool is_known = t->type < sizeof types / sizeof *types && types[t->type].bits != 0;
     if (!is_known)
         return skip_tensor(tensors, t, "is of a type that is none of numbers, or not known");
@@ -352,12 +356,17 @@ static wcodec_status make_distinct(struct wcodec_onnx_tensors *tensors, wcodec_e
     return status;
 }
 
+/* Those of the model itself come first. */
+static int compare_locations(const char *x, const char *y)
+{
+    return strcmp(x != NULL ? x : "", y != NULL ? y : "");
+}
+
 /* By file, then by place. */
 static int compare_found(const void *a, const void *b)
 {
     const struct wcodec_onnx_found *x = a, *y = b;
-    const int files =
-        strcmp(x->location != NULL ? x->location : "", y->location != NULL ? y->location : "");
+    const int files = compare_locations(x->location, y->location);
     if (files != 0)
         return files;
     if (x->begin != y->begin)
@@ -450,10 +459,18 @@ static wcodec_status put_shared(const struct wcodec_onnx_found *found,
     return wcodec_layout_note(layout, key, kept->name, err);
 }
 
-static bool is_in(const struct wcodec_onnx_found *found, const char *location)
+/* The first tensor of a file, or where that would be. */
+static uint64_t find_first(const struct wcodec_onnx_tensors *tensors, const char *location)
 {
-    return location == NULL ? found->location == NULL
-                            : found->location != NULL && strcmp(found->location, location) == 0;
+    uint64_t begin = 0, end = tensors->count;
+    while (begin < end) {
+        const uint64_t middle = begin + (end - begin) / 2;
+        if (compare_locations(tensors->list[middle].location, location) < 0)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
 }
 
 static void remark(const struct wcodec_onnx_tensors *tensors, struct wcodec_file_layout *layout)
@@ -466,17 +483,24 @@ static void remark(const struct wcodec_onnx_tensors *tensors, struct wcodec_file
         wcodec_fail(&layout->remark, WCODEC_ERROR_CORRUPT, "its tensors are in other files");
 }
 
-wcodec_status wcodec_onnx_tensors_put(struct wcodec_onnx_tensors *tensors, const char *location,
-                                      struct wcodec_file_layout *layout, wcodec_error *err)
+wcodec_status wcodec_onnx_tensors_finish(struct wcodec_onnx_tensors *tensors, wcodec_error *err)
+{
+    const wcodec_status status = make_distinct(tensors, err);
+    if (status == WCODEC_OK && tensors->count != 0)
+        qsort(tensors->list, (size_t)tensors->count, sizeof *tensors->list, compare_found);
+    return status;
+}
+
+static wcodec_status put_file(const struct wcodec_onnx_tensors *tensors, const char *location,
+                              struct wcodec_file_layout *layout, wcodec_error *err)
 {
     const struct wcodec_onnx_found *last = NULL;
-    wcodec_status status = make_distinct(tensors, err);
-    if (tensors->count != 0)
-        qsort(tensors->list, (size_t)tensors->count, sizeof *tensors->list, compare_found);
-    for (uint64_t i = 0; i < tensors->count && status == WCODEC_OK; i++) {
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t i = find_first(tensors, location); i < tensors->count && status == WCODEC_OK;
+         i++) {
         const struct wcodec_onnx_found *found = &tensors->list[i];
-        if (!is_in(found, location))
-            continue;
+        if (compare_locations(found->location, location) != 0)
+            break;
         if (last != NULL && found->size != 0 && found->begin == last->begin &&
             found->size == last->size) {
             status = put_shared(found, last, layout, err);
@@ -485,6 +509,14 @@ wcodec_status wcodec_onnx_tensors_put(struct wcodec_onnx_tensors *tensors, const
         status = put_tensor(found, layout, err);
         last = found;
     }
+    return status;
+}
+
+wcodec_status wcodec_onnx_tensors_put(const struct wcodec_onnx_tensors *tensors,
+                                      const char *location, struct wcodec_file_layout *layout,
+                                      wcodec_error *err)
+{
+    wcodec_status status = put_file(tensors, location, layout, err);
     if (status == WCODEC_OK && location == NULL)
         status = note_files(tensors, layout, err);
     if (status != WCODEC_OK)

@@ -17,7 +17,8 @@ struct wcodec_onnx_tensor {
     uint64_t type;        /* a TensorProto.DataType */
     uint64_t begin, size; /* of its bytes, where they are in one field */
     uint32_t holder;      /* number of that field; 0: there is none */
-    bool is_scattered;    /* values are in several fields, or are numbers of varying size */
+    bool has_excess_rank;
+    bool is_scattered; /* values are in several fields, or are numbers of varying size */
     bool is_external;
     char location[256]; /* "": none that is taken */
     bool has_length;
@@ -50,10 +51,13 @@ wcodec_status wcodec_onnx_tensor_end(const struct wcodec_onnx_tensor *tensor, ui
 
 void wcodec_onnx_tensors_init(struct wcodec_onnx_tensors *tensors,
                               const wcodec_allocator *allocator);
-/* Put those of the file `location`, of the model itself if that is NULL, into a layout, by names
- * that are distinct among all. */
-wcodec_status wcodec_onnx_tensors_put(struct wcodec_onnx_tensors *tensors, const char *location,
-                                      struct wcodec_file_layout *layout, wcodec_error *err);
+/* All are read: make their names distinct, and order them by file and place. */
+wcodec_status wcodec_onnx_tensors_finish(struct wcodec_onnx_tensors *tensors, wcodec_error *err);
+/* Put those of the file `location`, of the model itself if that is NULL, into a layout. Others are
+ * not looked at, so that many files of one model take no longer than the model is. */
+wcodec_status wcodec_onnx_tensors_put(const struct wcodec_onnx_tensors *tensors,
+                                      const char *location, struct wcodec_file_layout *layout,
+                                      wcodec_error *err);
 void wcodec_onnx_tensors_free(struct wcodec_onnx_tensors *tensors);
 
 #endif

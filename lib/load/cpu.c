@@ -137,6 +137,7 @@ wcodec_status wcodec_load_part_bytes(struct wcodec_load_slot *slot,
     const struct wcodec_decoder_input input = {.context = q->context,
                                                .source = &source,
                                                .entry = r->entry,
+                                               .bases = r->shard->bases,
                                                .verify = q->verify,
                                                .whole = part->stop - part->begin == r->entry->size};
     status = wcodec_decoder_open(&input, &decoder, err);

@@ -6,9 +6,8 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "load/load.h"
-#include <errno.h>
+#include "sched/background.h"
 #include <inttypes.h>
-#include <signal.h>
 #include <time.h>
 
 enum {
@@ -121,18 +120,6 @@ static void *run_worker(void *argument)
     return NULL;
 }
 
-/* A thread that gets no signals: they are the caller's. */
-static int start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-        return EAGAIN;
-    int error = pthread_create(thread, NULL, run, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 static void wait_for_workers(struct loading *l)
 {
     for (;;) {
@@ -165,7 +152,7 @@ static void run_workers(struct loading *l)
         pthread_mutex_lock(&l->lock);
         l->running++;
         pthread_mutex_unlock(&l->lock);
-        if (start_thread(&workers[started].thread, run_worker, &workers[started]) != 0) {
+        if (wcodec_thread_start(&workers[started].thread, run_worker, &workers[started]) != 0) {
             pthread_mutex_lock(&l->lock);
             l->running--;
             pthread_mutex_unlock(&l->lock);
@@ -218,27 +205,13 @@ static wcodec_status run_slots(struct loading *l, wcodec_error *err)
     return l->status != WCODEC_OK ? wcodec_fail(err, l->status, "%s", l->error.text) : WCODEC_OK;
 }
 
-/* An event in the caller's queue, after which all streams begin. */
-static wcodec_status mark_queue(const struct wcodec_load_request *q, struct wcodec_event **event,
-                                wcodec_error *err)
-{
-    const struct wcodec_backend *b = q->device->backend;
-    struct wcodec_queue *queue;
-    wcodec_status status = b->queue_adopt(q->device->device, q->options.queue, &queue, err);
-    if (status == WCODEC_OK) {
-        status = b->event_record(queue, event, err);
-        b->queue_destroy(queue);
-    }
-    if (status != WCODEC_OK)
-        wcodec_error_prefix(err, "%s", q->device->name);
-    return status;
-}
-
 static wcodec_status run_marked(struct loading *l, wcodec_error *err)
 {
     const struct wcodec_load_request *q = l->work.request;
     l->cursor = (struct wcodec_load_cursor){.request = q};
-    wcodec_status status = q->options.use_queue ? mark_queue(q, &l->work.after, err) : WCODEC_OK;
+    wcodec_status status = WCODEC_OK;
+    if (q->options.use_queue)
+        status = wcodec_opened_mark(q->device, q->options.queue, &l->work.after, err);
     if (status == WCODEC_OK)
         status = run_slots(l, err);
     if (l->work.after != NULL)
@@ -335,58 +308,26 @@ wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_load_item *i
 struct wcodec_loading {
     struct wcodec_load_request request;
     struct loading loading;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool ended;
-    wcodec_status status;
-    wcodec_error error;
-    wcodec_load_report report;
+    struct wcodec_background background;
+    wcodec_load_report report; /* of a load that has ended well */
 };
 
-static void *run_loading(void *argument)
+static wcodec_status run_loading(void *opaque, wcodec_error *err)
 {
-    wcodec_loading *l = argument;
+    wcodec_loading *l = opaque;
     const wcodec_load_options *options = &l->request.options;
     wcodec_error error = {0};
-    wcodec_load_report made = {0};
-    wcodec_status status = run(&l->loading, &options->progress, &made, &error);
+    const wcodec_status status = run(&l->loading, &options->progress, &l->report, &error);
     if (options->done != NULL)
-        options->done(options->done_opaque, status, &error, &made);
-    pthread_mutex_lock(&l->lock);
-    l->status = status;
-    l->error = error;
-    l->report = made;
-    l->ended = true;
-    pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
-    return NULL;
+        options->done(options->done_opaque, status, &error, &l->report);
+    return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", error.text);
 }
 
-static void free_loading(wcodec_loading *l, bool initialized)
+static void free_loading(wcodec_loading *l)
 {
     wcodec_context *context = l->request.context;
-    if (initialized) {
-        end(&l->loading);
-        pthread_cond_destroy(&l->changed);
-        pthread_mutex_destroy(&l->lock);
-    }
     wcodec_load_request_free(&l->request);
     wcodec_free(&context->allocator, l);
-}
-
-static wcodec_status init_loading(wcodec_loading *l, wcodec_error *err)
-{
-    wcodec_status status = init(&l->loading, &l->request, err);
-    if (status != WCODEC_OK)
-        return status;
-    if (pthread_mutex_init(&l->lock, NULL) == 0) {
-        if (pthread_cond_init(&l->changed, NULL) == 0)
-            return WCODEC_OK;
-        pthread_mutex_destroy(&l->lock);
-    }
-    end(&l->loading);
-    return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
 }
 
 wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_item *items,
@@ -404,12 +345,14 @@ wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_i
         wcodec_free(&reader->context->allocator, l);
         return status;
     }
-    status = init_loading(l, err);
-    bool initialized = status == WCODEC_OK;
-    if (initialized && start_thread(&l->thread, run_loading, l) != 0)
-        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "no thread can be started");
+    status = init(&l->loading, &l->request, err);
+    if (status == WCODEC_OK) {
+        status = wcodec_background_start(&l->background, run_loading, l, err);
+        if (status != WCODEC_OK)
+            end(&l->loading);
+    }
     if (status != WCODEC_OK)
-        free_loading(l, initialized);
+        free_loading(l);
     else
         *loading = l;
     return status;
@@ -417,10 +360,7 @@ wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_i
 
 int wcodec_loading_ended(wcodec_loading *l)
 {
-    pthread_mutex_lock(&l->lock);
-    int ended = l->ended;
-    pthread_mutex_unlock(&l->lock);
-    return ended;
+    return wcodec_background_ended(&l->background);
 }
 
 void wcodec_loading_progress(wcodec_loading *l, uint64_t *done, uint64_t *total)
@@ -438,21 +378,17 @@ void wcodec_loading_cancel(wcodec_loading *l)
 wcodec_status wcodec_loading_wait(wcodec_loading *l, wcodec_load_report *report_to,
                                   wcodec_error *err)
 {
-    pthread_mutex_lock(&l->lock);
-    while (!l->ended)
-        pthread_cond_wait(&l->changed, &l->lock);
-    pthread_mutex_unlock(&l->lock);
-    if (l->status != WCODEC_OK)
-        return wcodec_fail(err, l->status, "%s", l->error.text);
-    if (report_to != NULL)
+    const wcodec_status status = wcodec_background_wait(&l->background, err);
+    if (status == WCODEC_OK && report_to != NULL)
         *report_to = l->report;
-    return WCODEC_OK;
+    return status;
 }
 
 void wcodec_loading_destroy(wcodec_loading *l)
 {
     if (l == NULL)
         return;
-    pthread_join(l->thread, NULL);
-    free_loading(l, true);
+    wcodec_background_join(&l->background);
+    end(&l->loading);
+    free_loading(l);
 }

@@ -38,22 +38,6 @@ static wcodec_status read_options(const wcodec_load_options *from, wcodec_load_o
     return WCODEC_OK;
 }
 
-/* Destinations in another backend's memory must not be mistaken for this one's. */
-static wcodec_status check_memory(const struct wcodec_load_request *r, const char *memory,
-                                  wcodec_error *err)
-{
-    if (memory == NULL)
-        return WCODEC_OK;
-    if (strcmp(memory, r->device->backend->name) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_BACKEND,
-                           "the destinations are memory of %s, but this context decodes with %s",
-                           memory, r->device->name);
-    if (!(r->device->listing.capabilities & WCODEC_DEVICE_ADOPT_MEMORY))
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "%s takes no memory of the caller's",
-                           r->device->name);
-    return WCODEC_OK;
-}
-
 static void set_sizes(struct wcodec_load_request *r, const wcodec_load_options *o, bool to_host)
 {
     uint64_t host = o->host_memory != 0 ? o->host_memory : HOST_MEMORY,
@@ -134,24 +118,20 @@ static size_t same_destination(const wcodec_load_item *items,
     return n;
 }
 
-/* Handles are of addresses at multiples of 16 bytes; what is off them goes to the offset. */
 static wcodec_status adopt(struct wcodec_load_request *r, const wcodec_load_item *items,
                            struct wcodec_load_range *ranges, size_t count, uint64_t size,
                            wcodec_error *err)
 {
-    const struct wcodec_backend *b = r->device->backend;
-    const uint32_t capabilities = r->device->listing.capabilities;
     struct wcodec_memory *memory;
-    uint64_t off = capabilities & WCODEC_DEVICE_ADDRESSES ? items[0].destination % 16 : 0;
-    wcodec_status status =
-        b->memory_adopt(r->device->device, items[0].destination - off, off + size, &memory, err);
+    uint64_t off = 0;
+    const wcodec_status status =
+        wcodec_opened_adopt(r->device, items[0].destination, size, &memory, &off, err);
     if (status != WCODEC_OK) {
-        wcodec_error_prefix(err, "%s", r->device->name);
         wcodec_shard_prefix(ranges[0].shard, ranges[0].named, err);
         return status;
     }
     r->adopted[r->adopted_count++] = memory;
-    uint8_t *pointer = b->memory_pointer(memory);
+    uint8_t *pointer = r->device->backend->memory_pointer(memory);
     for (size_t i = 0; i < count; i++) {
         ranges[i].memory = memory;
         ranges[i].offset = off + items[i].offset;
@@ -287,8 +267,8 @@ wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcod
         status = read_options(options, &o, err);
     if (status == WCODEC_OK)
         status = wcodec_backends_device(r.context, &r.device, err);
-    if (status == WCODEC_OK)
-        status = check_memory(&r, o.memory, err);
+    if (status == WCODEC_OK && o.memory != NULL)
+        status = wcodec_opened_check_memory(r.device, o.memory, "destinations", err);
     if (status != WCODEC_OK)
         return status;
     r.options = o;

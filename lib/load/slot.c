@@ -325,7 +325,9 @@ static wcodec_status judge_fault(struct wcodec_load_slot *slot, struct wcodec_lo
     wcodec_fail(&reason, WCODEC_ERROR_DEVICE,
                 "it found a fault in tile %" PRIu64 " that is none (%s)", result->tile,
                 wcodec_tile_fault_string(result->fault));
-    wcodec_backends_lose(slot->work->request->context, device, reason.text);
+    /* The CPU has nobody to judge it, and to take its place. */
+    if (strcmp(device->backend->name, "cpu") != 0)
+        wcodec_backends_lose(slot->work->request->context, device, reason.text);
     if (device->cpu_allowed && part->range->host != NULL)
         return WCODEC_OK;
     return prefix(

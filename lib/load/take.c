@@ -276,13 +276,17 @@ static void take_bytes(struct wcodec_load_cursor *c, const struct wcodec_load_ra
     c->range++;
 }
 
-static void log_matrix(const struct wcodec_load_request *q, const struct wcodec_load_range *r)
+static void log_coding(const struct wcodec_load_request *q, const struct wcodec_load_range *r)
 {
     if (!(q->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY))
         wcodec_log(q->context, WCODEC_LOG_INFO,
                    "%s cannot decode tensor '%s', which is %s; the CPU does instead",
                    q->device->name, r->named->name,
-                   r->entry->coding == WCODEC_CODING_FIXED ? "at a fixed rate" : "in fragments");
+                   r->entry->coding == WCODEC_CODING_FIXED     ? "at a fixed rate"
+                   : r->entry->coding == WCODEC_CODING_RECORDS ? "in records"
+                   : r->entry->coding == WCODEC_CODING_DELTA   ? "a delta"
+                   : r->entry->coding == WCODEC_CODING_MASKED  ? "masked"
+                                                               : "in fragments");
 }
 
 static wcodec_status take_range(struct wcodec_load_cursor *c, const struct wcodec_load_range *r,
@@ -297,8 +301,10 @@ static wcodec_status take_range(struct wcodec_load_cursor *c, const struct wcode
     }
     take_bytes(c, r, piece, full);
     if (!*full &&
-        (r->entry->coding == WCODEC_CODING_FIXED || r->entry->coding == WCODEC_CODING_FRAGMENTS))
-        log_matrix(c->request, r);
+        (r->entry->coding == WCODEC_CODING_FIXED || r->entry->coding == WCODEC_CODING_FRAGMENTS ||
+         r->entry->coding == WCODEC_CODING_RECORDS || r->entry->coding == WCODEC_CODING_DELTA ||
+         r->entry->coding == WCODEC_CODING_MASKED))
+        log_coding(c->request, r);
     return WCODEC_OK;
 }
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 
-enum { FILL_PIECE = 1 << 20, FILL_PATTERN = 512, READ_PIECE = 1 << 20 };
+enum { FILL_PIECE = 1 << 20, FILL_PATTERN = 512, READ_PIECE = 1 << 20, HASH_PIECE = 2 << 20 };
 
 wcodec_status wcodec_decoder_take(struct wcodec_decoder *d, uint64_t size, uint8_t **memory,
                                   wcodec_error *err)
@@ -71,6 +71,7 @@ struct parallel_read {
     uint64_t size;
     uint8_t *dst;             /* NULL: the source is memory, and stays there */
     struct wcodec_tree *hash; /* NULL: not hashed */
+    uint64_t hash_at;         /* of the first byte, in what is hashed */
     atomic_flag failed;
     wcodec_status status; /* of the first that failed; error likewise */
     wcodec_error error;
@@ -87,7 +88,7 @@ static void read_piece(void *argument, size_t i)
     if (r->dst != NULL)
         status = wcodec_source_read(r->source, r->offset + at, r->dst + at, (size_t)size, &error);
     if (status == WCODEC_OK && r->hash != NULL)
-        status = wcodec_tree_put(r->hash, at, bytes, size, &error);
+        status = wcodec_tree_put(r->hash, r->hash_at + at, bytes, size, &error);
     if (status == WCODEC_OK || atomic_flag_test_and_set(&r->failed))
         return;
     r->error = error;
@@ -130,15 +131,45 @@ static wcodec_status unpack(struct wcodec_decoder *d, wcodec_error *err)
     return status;
 }
 
+/* Hash a payload of records that is not small: fields are then read once more as they are decoded,
+ * each from places of its own, which takes less time than memory for all of them. */
+static wcodec_status hash_payload(struct wcodec_decoder *d, wcodec_error *err)
+{
+    const struct wcodec_entry *e = d->input.entry;
+    const uint64_t budget = wcodec_decoder_budget(d) / 4 + 1,
+                   most = budget < HASH_PIECE ? budget : HASH_PIECE;
+    uint8_t *bytes;
+    wcodec_status status = wcodec_decoder_take(d, most, &bytes, err);
+    if (status != WCODEC_OK)
+        return status;
+    for (uint64_t at = 0; at < e->payload_size && status == WCODEC_OK; at += most) {
+        struct parallel_read r = {.source = d->input.source,
+                                  .offset = e->payload_offset + at,
+                                  .size = e->payload_size - at < most ? e->payload_size - at : most,
+                                  .dst = bytes,
+                                  .hash = d->input.hash,
+                                  .hash_at = at,
+                                  .failed = ATOMIC_FLAG_INIT};
+        status = run_read(d, &r, err);
+    }
+    wcodec_free(&d->input.context->allocator, bytes);
+    d->held -= most;
+    return status;
+}
+
 /* Bring the whole payload into memory where that is wanted, or see where it is; hash it. */
 static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
 {
     const struct wcodec_entry *e = d->input.entry;
     const bool in_memory = d->input.source->fd < 0;
-    const bool must =
-        (d->input.hash != NULL && e->coding != WCODEC_CODING_CHUNKS) || wcodec_entry_is_packed(e);
-    if (!in_memory && !must && !wcodec_read_whole(e, d->input.whole, wcodec_decoder_budget(d) / 2))
-        return WCODEC_OK;
+    const bool parts = e->coding == WCODEC_CODING_RECORDS || e->coding == WCODEC_CODING_MASKED ||
+                       e->coding == WCODEC_CODING_DELTA;
+    const bool must = (d->input.hash != NULL && e->coding != WCODEC_CODING_CHUNKS && !parts) ||
+                      wcodec_entry_is_packed(e);
+    const bool apart = parts && d->input.hash != NULL;
+    const uint64_t most = apart ? HASH_PIECE : wcodec_decoder_budget(d) / 2;
+    if (!in_memory && !must && !wcodec_read_whole(e, d->input.whole, most))
+        return apart ? hash_payload(d, err) : WCODEC_OK;
     wcodec_status status = WCODEC_OK;
     if (!in_memory)
         status = wcodec_decoder_take(d, e->payload_size, &d->loaded, err);
@@ -162,15 +193,61 @@ wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input,
     wcodec_session_init(input->context, &d->session);
     if (e->newer)
         return wcodec_entry_refuse(e, err);
-    if (e->coding == WCODEC_CODING_CONSTANT)
+    if (e->coding == WCODEC_CODING_CONSTANT || e->coding == WCODEC_CODING_INLINE)
         return WCODEC_OK;
     wcodec_status status = load_payload(d, err);
     if (status == WCODEC_OK)
-        status = wcodec_entry_has_tiles(e)          ? wcodec_decoder_open_tiles(d, err)
-                 : e->coding == WCODEC_CODING_FIXED ? wcodec_decoder_open_fixed(d, err)
-                                                    : wcodec_decoder_open_chunks(d, err);
+        status = wcodec_entry_has_tiles(e)            ? wcodec_decoder_open_tiles(d, err)
+                 : e->coding == WCODEC_CODING_FIXED   ? wcodec_decoder_open_fixed(d, err)
+                 : e->coding == WCODEC_CODING_RECORDS ? wcodec_decoder_open_records(d, err)
+                 : e->coding == WCODEC_CODING_DELTA   ? wcodec_decoder_open_delta(d, err)
+                 : e->coding == WCODEC_CODING_MASKED  ? wcodec_decoder_open_masked(d, err)
+                                                      : wcodec_decoder_open_chunks(d, err);
     if (status != WCODEC_OK)
         wcodec_decoder_close(d);
+    return status;
+}
+
+wcodec_status wcodec_decoder_open_part(struct wcodec_decoder *d, const struct wcodec_source *source,
+                                       const struct wcodec_entry *entry,
+                                       struct wcodec_decoder *part, wcodec_error *err)
+{
+    const struct wcodec_decoder_input input = {.context = d->input.context,
+                                               .source = source,
+                                               .entry = entry,
+                                               .held = d->held,
+                                               .verify = d->input.verify,
+                                               .on_cpu = true,
+                                               .whole = d->input.whole};
+    const wcodec_status status = wcodec_decoder_open(&input, part, err);
+    if (status == WCODEC_OK)
+        d->held = part->held;
+    return status;
+}
+
+wcodec_status wcodec_decoder_range_part(struct wcodec_decoder *d, struct wcodec_decoder *part,
+                                        uint64_t begin, uint64_t end, uint8_t *dst,
+                                        wcodec_error *err)
+{
+    struct wcodec_reporter silent = {0};
+    part->held = d->held;
+    const wcodec_status status = wcodec_decoder_range(part, begin, end, dst, &silent, err);
+    d->held = part->held;
+    return status;
+}
+
+wcodec_status wcodec_decoder_enlarge(struct wcodec_decoder *d, uint64_t size, uint8_t **memory,
+                                     uint64_t *held, wcodec_error *err)
+{
+    if (size <= *held)
+        return WCODEC_OK;
+    wcodec_free(&d->input.context->allocator, *memory);
+    *memory = NULL;
+    d->held -= *held;
+    *held = 0;
+    const wcodec_status status = wcodec_decoder_take(d, size, memory, err);
+    if (status == WCODEC_OK)
+        *held = size;
     return status;
 }
 
@@ -181,15 +258,24 @@ uint64_t wcodec_decoder_unit(const struct wcodec_decoder *d)
         return d->layout.bands.size;
     if (e->coding == WCODEC_CODING_FIXED)
         return wcodec_fixed_band_size(&d->fixed);
+    if (e->coding == WCODEC_CODING_RECORDS)
+        return wcodec_records_unit(e);
+    if (e->coding == WCODEC_CODING_DELTA)
+        return wcodec_delta_unit(e);
+    if (e->coding == WCODEC_CODING_MASKED)
+        return wcodec_masked_unit(e);
     return e->coding == WCODEC_CODING_CHUNKS ? e->u.chunk : 1;
 }
 
 void wcodec_decoder_close(struct wcodec_decoder *d)
 {
     const wcodec_allocator *allocator = &d->input.context->allocator;
+    wcodec_decoder_close_delta(d);
+    wcodec_decoder_close_masked(d);
     wcodec_free(allocator, d->bounce[1]);
     wcodec_free(allocator, d->bounce[0]);
     wcodec_session_end(&d->session);
+    wcodec_decoder_close_records(d);
     wcodec_free(allocator, d->buffer);
     wcodec_free(allocator, d->spilled.bytes);
     wcodec_chunks_free(d->chunks);
@@ -238,6 +324,9 @@ wcodec_status wcodec_decoder_range(struct wcodec_decoder *d, uint64_t begin, uin
     switch (d->input.entry->coding) {
     case WCODEC_CODING_CONSTANT:
         return range_constant(d, begin, end, dst, reporter, err);
+    case WCODEC_CODING_INLINE:
+        memcpy(dst, d->input.entry->parameters + begin, (size_t)(end - begin));
+        return wcodec_reporter_add(reporter, end - begin, err);
     case WCODEC_CODING_TILES:
     case WCODEC_CODING_BLOCKS:
     case WCODEC_CODING_LOSSY:
@@ -245,6 +334,12 @@ wcodec_status wcodec_decoder_range(struct wcodec_decoder *d, uint64_t begin, uin
         return wcodec_decoder_range_tiles(d, begin, end, dst, reporter, err);
     case WCODEC_CODING_FIXED:
         return wcodec_decoder_range_fixed(d, begin, end, dst, reporter, err);
+    case WCODEC_CODING_RECORDS:
+        return wcodec_decoder_range_records(d, begin, end, dst, reporter, err);
+    case WCODEC_CODING_DELTA:
+        return wcodec_decoder_range_delta(d, begin, end, dst, reporter, err);
+    case WCODEC_CODING_MASKED:
+        return wcodec_decoder_range_masked(d, begin, end, dst, reporter, err);
     default:
         return wcodec_decoder_range_chunks(d, begin, end, dst, reporter, err);
     }

@@ -19,6 +19,8 @@ struct wcodec_decoder_input {
     wcodec_context *context;
     const struct wcodec_source *source;
     const struct wcodec_entry *entry; /* no alias */
+    const struct wcodec_bases *bases; /* of deltas; NULL: there are none */
+    unsigned depth;                   /* deltas that stand on this one */
     uint64_t held;                    /* bytes of memory that the caller holds, for the limit */
     bool verify;                      /* tile and chunk checks */
     bool on_cpu;                      /* whatever the context's device is */
@@ -26,7 +28,7 @@ struct wcodec_decoder_input {
                    large is read at once */
     /* NULL, or what all bytes of the payload are put into: those of chunks as they are decoded,
      * from front to back, others when the decoder is opened (the payload is then in memory as a
-     * whole). */
+     * whole, unless it is a large one of records). */
     struct wcodec_tree *hash;
 };
 
@@ -49,6 +51,9 @@ struct wcodec_decoder {
         uint64_t size;
         uint64_t band, next; /* the number of the first one of that band, or of a later one */
     } spilled;
+    struct wcodec_record_arrays *records; /* the fields of what is in records */
+    struct wcodec_delta_decoder *delta;
+    struct wcodec_masked_decoder *masked;
     uint8_t *buffer; /* coded bytes of a batch */
     uint64_t buffer_size;
     uint8_t *bounce[2]; /* tiles and chunks of which the caller wants only a part */
@@ -58,6 +63,19 @@ struct wcodec_decoder {
  * this version does not know; _MEMORY, _IO, _CORRUPT, _LIMIT. */
 wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input,
                                   struct wcodec_decoder *decoder, wcodec_error *err);
+
+/* Parts of a tensor whose coding holds others. Open the decoder of one, an entry that lives as long
+ * in `source`; and decode bytes [begin, end) of it. Memory is counted with that of `d`. */
+wcodec_status wcodec_decoder_open_part(struct wcodec_decoder *d, const struct wcodec_source *source,
+                                       const struct wcodec_entry *entry,
+                                       struct wcodec_decoder *part, wcodec_error *err);
+wcodec_status wcodec_decoder_range_part(struct wcodec_decoder *d, struct wcodec_decoder *part,
+                                        uint64_t begin, uint64_t end, uint8_t *dst,
+                                        wcodec_error *err);
+/* Have *memory of `size` bytes at least, where *held are there: their contents are lost if they are
+ * too few. WCODEC_ERROR_MEMORY, _LIMIT. */
+wcodec_status wcodec_decoder_enlarge(struct wcodec_decoder *d, uint64_t size, uint8_t **memory,
+                                     uint64_t *held, wcodec_error *err);
 
 /* Decode bytes [begin, end) of the entry to dst. */
 wcodec_status wcodec_decoder_range(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end,
@@ -120,5 +138,29 @@ wcodec_status wcodec_decoder_open_fixed(struct wcodec_decoder *decoder, wcodec_e
 wcodec_status wcodec_decoder_range_fixed(struct wcodec_decoder *decoder, uint64_t begin,
                                          uint64_t end, uint8_t *dst,
                                          struct wcodec_reporter *reporter, wcodec_error *err);
+wcodec_status wcodec_decoder_open_records(struct wcodec_decoder *decoder, wcodec_error *err);
+void wcodec_decoder_close_records(struct wcodec_decoder *decoder);
+wcodec_status wcodec_decoder_range_records(struct wcodec_decoder *decoder, uint64_t begin,
+                                           uint64_t end, uint8_t *dst,
+                                           struct wcodec_reporter *reporter, wcodec_error *err);
+
+/* Bytes that an entry in records is best decoded in. */
+uint64_t wcodec_records_unit(const struct wcodec_entry *entry);
+
+wcodec_status wcodec_decoder_open_delta(struct wcodec_decoder *decoder, wcodec_error *err);
+wcodec_status wcodec_decoder_range_delta(struct wcodec_decoder *decoder, uint64_t begin,
+                                         uint64_t end, uint8_t *dst,
+                                         struct wcodec_reporter *reporter, wcodec_error *err);
+void wcodec_decoder_close_delta(struct wcodec_decoder *decoder);
+/* Bytes of a tile of a delta. */
+uint64_t wcodec_delta_unit(const struct wcodec_entry *entry);
+
+wcodec_status wcodec_decoder_open_masked(struct wcodec_decoder *decoder, wcodec_error *err);
+wcodec_status wcodec_decoder_range_masked(struct wcodec_decoder *decoder, uint64_t begin,
+                                          uint64_t end, uint8_t *dst,
+                                          struct wcodec_reporter *reporter, wcodec_error *err);
+void wcodec_decoder_close_masked(struct wcodec_decoder *decoder);
+/* Bytes of a tile of a masked tensor. */
+uint64_t wcodec_masked_unit(const struct wcodec_entry *entry);
 
 #endif

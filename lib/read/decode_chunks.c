@@ -75,7 +75,8 @@ static void decode_task(void *argument, size_t number)
     struct batch *b = argument;
     uint64_t i = b->first + number;
     if (wcodec_chunk_decode(b->decoder->chunks, i, chunk_coded(b, i), chunk_destination(b, i),
-                            b->decoder->input.verify, NULL) == WCODEC_OK)
+                            b->decoder->input.verify, &b->decoder->input.context->zstd,
+                            NULL) == WCODEC_OK)
         return;
     uint64_t least = atomic_load(&b->failed);
     while (i < least && !atomic_compare_exchange_weak(&b->failed, &least, i))
@@ -117,9 +118,9 @@ static wcodec_status decode_batch(struct wcodec_decoder *d, struct batch *b, uin
     uint64_t failed = atomic_load(&b->failed);
     if (failed != UINT64_MAX) {
         /* Once more, for the text. */
-        wcodec_status status =
-            wcodec_chunk_decode(d->chunks, failed, chunk_coded(b, failed),
-                                chunk_destination(b, failed), d->input.verify, err);
+        wcodec_status status = wcodec_chunk_decode(d->chunks, failed, chunk_coded(b, failed),
+                                                   chunk_destination(b, failed), d->input.verify,
+                                                   &d->input.context->zstd, err);
         return status != WCODEC_OK
                    ? status
                    : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a chunk");

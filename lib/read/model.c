@@ -95,7 +95,7 @@ static uint64_t list_find(const struct name_list *list, const char *name)
     return (uint64_t)(found - list->names);
 }
 
-static bool ends_with(const char *text, const char *suffix)
+bool wcodec_ends_with(const char *text, const char *suffix)
 {
     size_t length = strlen(text), end = strlen(suffix);
     return length > end && strcmp(text + length - end, suffix) == 0;
@@ -104,13 +104,13 @@ static bool ends_with(const char *text, const char *suffix)
 bool wcodec_model_is_index(const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
-    return ends_with(base, INDEX_SUFFIX) || ends_with(base, PYTORCH_INDEX_SUFFIX);
+    return wcodec_ends_with(base, INDEX_SUFFIX) || wcodec_ends_with(base, PYTORCH_INDEX_SUFFIX);
 }
 
 static bool list_has(const struct name_list *list, const char *suffix)
 {
     for (uint64_t i = 0; i < list->count; i++)
-        if (ends_with(list->names[i], suffix))
+        if (wcodec_ends_with(list->names[i], suffix))
             return true;
     return false;
 }
@@ -119,7 +119,7 @@ static void list_drop(struct name_list *list, const char *suffix)
 {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < list->count; i++) {
-        if (ends_with(list->names[i], suffix))
+        if (wcodec_ends_with(list->names[i], suffix))
             wcodec_free(list->allocator, list->names[i]);
         else
             list->names[kept++] = list->names[i];
@@ -217,7 +217,8 @@ static wcodec_status parse(const uint8_t *bytes, size_t size, json_t **tree, jso
         wcodec_status status = json_error_code(&where) == json_error_out_of_memory
                                    ? WCODEC_ERROR_MEMORY
                                    : WCODEC_ERROR_CORRUPT;
-        return wcodec_fail(err, status, "line %d: %s", where.line, where.text);
+        return wcodec_fail(err, status, "line %d, byte %d: %s", where.line, where.position,
+                           where.text);
     }
     json_t *map = json_object_get(root, "weight_map");
     if (!json_is_object(map) || json_object_size(map) == 0) {
@@ -341,9 +342,9 @@ static wcodec_status list_folder(const char *path, struct name_list *indexes,
                 status = wcodec_fail(err, WCODEC_ERROR_IO, "%s: %s", path, strerror(errno));
             break;
         }
-        struct name_list *list = wcodec_model_is_index(entry->d_name)     ? indexes
-                                 : ends_with(entry->d_name, SHARD_SUFFIX) ? shards
-                                                                          : NULL;
+        struct name_list *list = wcodec_model_is_index(entry->d_name)            ? indexes
+                                 : wcodec_ends_with(entry->d_name, SHARD_SUFFIX) ? shards
+                                                                                 : NULL;
         if (list != NULL && entry->d_name[0] != '.' &&
             fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
             status = list_add(list, entry->d_name, err);

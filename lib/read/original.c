@@ -3,6 +3,7 @@
 
 /* Tensors of files that are not compressed. */
 
+#include "format/foreign.h"
 #include "format/layout.h"
 #include "format/safetensors.h"
 #include "read/reader.h"
@@ -16,6 +17,12 @@ struct wcodec_original {
     const wcodec_allocator *allocator;
     struct wcodec_file_layout *layout;
 };
+
+/* Nothing in it speaks for a kind that holds tensors, or for another that is known. */
+static bool is_of_no_kind(const struct wcodec_source *source)
+{
+    return !wcodec_foreign_safetensors(source) && wcodec_foreign_kind(source) == NULL;
+}
 
 wcodec_status wcodec_original_open_fd(wcodec_context *context, int fd, const char *onnx_model,
                                       const char *onnx_location, wcodec_original **original,
@@ -33,8 +40,12 @@ wcodec_status wcodec_original_open_fd(wcodec_context *context, int fd, const cha
     if (made == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     made->allocator = &context->allocator;
-    status = wcodec_layout_find(&source, onnx_model, onnx_location, made->allocator, NULL,
-                                &made->layout, err);
+    status =
+        wcodec_layout_find(context, &source, onnx_model, onnx_location, NULL, &made->layout, err);
+    if (status == WCODEC_ERROR_CORRUPT && onnx_model == NULL && is_of_no_kind(&source))
+        status = WCODEC_ERROR_NOT_FOUND;
+    if (status == WCODEC_ERROR_NOT_FOUND && err != NULL)
+        err->status = status;
     if (status == WCODEC_OK)
         *original = made;
     else

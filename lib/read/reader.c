@@ -407,6 +407,23 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
     case WCODEC_CODING_FIXED:
         describe_fixed(e, info);
         break;
+    case WCODEC_CODING_RECORDS:
+        info->coding_name = "records";
+        info->split = e->split;
+        break;
+    case WCODEC_CODING_DELTA:
+        info->coding_name = "delta";
+        info->element_bits = 8u << e->u.delta->head.element_log2;
+        info->tile_elements = (uint64_t)1 << e->u.delta->head.tile_log2;
+        break;
+    case WCODEC_CODING_MASKED:
+        info->coding_name = "masked";
+        info->element_bits = 8u << e->u.masked->head.element_log2;
+        info->tile_elements = (uint64_t)1 << e->u.masked->head.tile_log2;
+        break;
+    case WCODEC_CODING_INLINE:
+        info->coding_name = "inline";
+        break;
     case WCODEC_CODING_CHUNKS:
         /* Chunks are stored only where zstd does not shrink them; so all are if they take as much
          * as they hold. */

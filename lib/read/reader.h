@@ -8,6 +8,7 @@
 #include "format/index.h"
 #include "io/source.h"
 #include <sys/stat.h>
+#include <wcodec/bases.h>
 
 /* One container. */
 struct wcodec_shard {
@@ -18,6 +19,7 @@ struct wcodec_shard {
     struct stat identity;        /* of the file when it was opened first */
     uint64_t first_tensor;       /* in the reader's numbers */
     uint64_t first_entry;
+    const struct wcodec_bases *bases; /* of deltas; NULL: none were given */
 };
 
 struct wcodec_reader {
@@ -56,6 +58,9 @@ void wcodec_shard_release(const struct wcodec_shard *shard, struct wcodec_source
 /* Open what a file name can be opened for here: regular files; FIFOs and the like do not block. -1
  * and errno. */
 int wcodec_open_for_reading(const char *path);
+
+/* Is a text longer than `suffix`, and does it end so? */
+bool wcodec_ends_with(const char *text, const char *suffix);
 
 /* Is it the index.json of a model, by its name? */
 bool wcodec_model_is_index(const char *path);

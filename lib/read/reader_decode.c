@@ -51,6 +51,7 @@ static wcodec_status decode(wcodec_context *context, const struct request *r,
         .context = context,
         .source = source,
         .entry = wcodec_shard_resolve(r->shard, r->entry),
+        .bases = r->shard->bases,
         .verify = !r->options.skip_checks,
         .whole = r->end - r->begin == r->entry->size,
     };

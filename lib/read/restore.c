@@ -63,7 +63,7 @@ wcodec_status wcodec_check_headers(wcodec_context *context, struct wcodec_header
         status = wcodec_check_gap(checks->source, g->gap_offset, g->offset, err);
         if (status == WCODEC_OK)
             status = wcodec_group_check(checks->source, &context->allocator,
-                                        context->limits.max_memory, g, err);
+                                        context->limits.max_memory, g, &context->zstd, err);
     }
     return status;
 }
@@ -370,6 +370,7 @@ static wcodec_status run(struct wcodec_restore *r, wcodec_error *err)
     for (size_t i = 0; i < r->worker_count && r->workers != NULL; i++) {
         wcodec_free(allocator, r->workers[i].coded);
         wcodec_free(allocator, r->workers[i].decoded);
+        wcodec_free(allocator, r->workers[i].waiting);
     }
     wcodec_free(allocator, r->workers);
     if (status != WCODEC_OK || r->status == WCODEC_OK)

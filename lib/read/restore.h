@@ -70,6 +70,9 @@ struct wcodec_restore_job {
 struct wcodec_restore_worker {
     uint8_t *coded, *decoded;
     uint64_t coded_size, decoded_size;
+    struct wcodec_restore_waiting *waiting; /* small tensors, to be decoded together */
+    unsigned small_count;
+    uint64_t small_held; /* bytes of memory, about */
 };
 
 struct wcodec_restore {
@@ -121,6 +124,23 @@ void wcodec_open_tensor_free(struct wcodec_restore *r, struct wcodec_open_tensor
 
 /* Take jobs until there is none. */
 void wcodec_restore_work(struct wcodec_restore *r, struct wcodec_restore_worker *worker);
+
+/* Decode tiles [first, end) of a tensor to out. WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_restore_tiles(const struct wcodec_restore *r,
+                                   const struct wcodec_cpu_decoder *decoder,
+                                   const struct wcodec_view *view, uint64_t first, uint64_t end,
+                                   uint8_t *out, wcodec_error *err);
+
+/* A small entry in tiles (packed or not) whose payload is in memory, up to the next flush: it is
+ * decoded then, with others, or at once. The worker's are not full. The errors of flush name their
+ * tensors. WCODEC_ERROR_CORRUPT, _MEMORY. */
+wcodec_status wcodec_restore_small_add(const struct wcodec_restore *r,
+                                       struct wcodec_restore_worker *worker,
+                                       const struct wcodec_entry *entry, const uint8_t *payload,
+                                       uint8_t *out, wcodec_error *err);
+bool wcodec_restore_small_full(const struct wcodec_restore_worker *worker);
+wcodec_status wcodec_restore_small_flush(const struct wcodec_restore *r,
+                                         struct wcodec_restore_worker *worker, wcodec_error *err);
 
 /* Bytes [begin, end) of the container, between payloads, must be zero: as they are in memory, or
  * read from the source. WCODEC_ERROR_CORRUPT. */

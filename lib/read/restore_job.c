@@ -61,10 +61,10 @@ static wcodec_status load_areas(struct wcodec_restore *r, struct wcodec_restore_
     return status;
 }
 
-static wcodec_status decode_tiles(const struct wcodec_restore *r,
-                                  const struct wcodec_cpu_decoder *decoder,
-                                  const struct wcodec_view *view, uint64_t first, uint64_t end,
-                                  uint8_t *out, wcodec_error *err)
+wcodec_status wcodec_restore_tiles(const struct wcodec_restore *r,
+                                   const struct wcodec_cpu_decoder *decoder,
+                                   const struct wcodec_view *view, uint64_t first, uint64_t end,
+                                   uint8_t *out, wcodec_error *err)
 {
     const struct wcodec_tiling *tiling = decoder->tiles->tiling;
     const unsigned log2 = tiling->tile_log2 + tiling->element_log2;
@@ -91,52 +91,10 @@ static wcodec_status run_tiles(struct wcodec_restore *r, struct wcodec_restore_w
     if (status == WCODEC_OK && r->checks)
         status = wcodec_tiles_check_stored(t->tiles, &view, job->first, job->end, err);
     if (status == WCODEC_OK)
-        status = decode_tiles(r, t->decoder, &view, job->first, job->end, out, err);
+        status = wcodec_restore_tiles(r, t->decoder, &view, job->first, job->end, out, err);
     (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_CODE, begin);
     if (status != WCODEC_OK)
         wcodec_shard_prefix(r->shard, t->named, err);
-    return status;
-}
-
-/* A small entry in tiles whose payload is in memory. */
-static wcodec_status run_small_tiles(const struct wcodec_restore *r, const struct wcodec_entry *e,
-                                     const uint8_t *payload, uint8_t *out, wcodec_error *err)
-{
-    const wcodec_allocator *allocator = &r->context->allocator;
-    struct wcodec_tiling tiling;
-    struct wcodec_tiles *tiles;
-    struct wcodec_cpu_decoder *decoder;
-    struct wcodec_view view;
-    wcodec_entry_tiling(e, &tiling);
-    wcodec_status status =
-        wcodec_tiles_read(&tiling, payload, wcodec_entry_unpacked_size(e), allocator, &tiles, err);
-    if (status != WCODEC_OK)
-        return status;
-    if (r->checks)
-        status = wcodec_tiles_check_padding(tiles, payload, err);
-    if (status == WCODEC_OK)
-        status = wcodec_cpu_decoder_create(r->dsp, tiles, allocator, &decoder, err);
-    if (status == WCODEC_OK) {
-        wcodec_view_whole(payload, &view);
-        status = decode_tiles(r, decoder, &view, 0, tiling.tiles, out, err);
-        wcodec_cpu_decoder_free(decoder);
-    }
-    wcodec_tiles_free(tiles);
-    return status;
-}
-
-static wcodec_status run_packed(const struct wcodec_restore *r, const struct wcodec_entry *e,
-                                const uint8_t *payload, uint8_t *out, wcodec_error *err)
-{
-    const wcodec_allocator *allocator = &r->context->allocator;
-    uint8_t *unpacked = wcodec_alloc(allocator, e->unpacked_size);
-    if (unpacked == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu32 " bytes",
-                           e->unpacked_size);
-    wcodec_status status = wcodec_entry_unpack(e, payload, unpacked, err);
-    if (status == WCODEC_OK)
-        status = run_small_tiles(r, e, unpacked, out, err);
-    wcodec_free(allocator, unpacked);
     return status;
 }
 
@@ -150,6 +108,7 @@ static wcodec_status run_small_other(const struct wcodec_restore *r,
     const struct wcodec_decoder_input input = {.context = r->context,
                                                .source = source,
                                                .entry = e,
+                                               .bases = r->shard->bases,
                                                .held = r->base,
                                                .verify = r->checks,
                                                .whole = true};
@@ -171,9 +130,9 @@ struct span {
     uint64_t begin, end;
 };
 
-static wcodec_status run_entry(const struct wcodec_restore *r, const struct wcodec_entry *e,
-                               const struct span *s, uint64_t position, uint8_t *out,
-                               wcodec_error *err)
+static wcodec_status run_entry(const struct wcodec_restore *r, struct wcodec_restore_worker *w,
+                               const struct wcodec_entry *e, const struct span *s,
+                               uint64_t position, uint8_t *out, wcodec_error *err)
 {
     const struct wcodec_entry *own = wcodec_shard_resolve(r->shard, e);
     wcodec_status status = WCODEC_OK;
@@ -189,8 +148,7 @@ static wcodec_status run_entry(const struct wcodec_restore *r, const struct wcod
     if (status != WCODEC_OK)
         return status;
     if (!e->newer && e->coding == WCODEC_CODING_TILES)
-        return wcodec_entry_is_packed(e) ? run_packed(r, e, payload, out, err)
-                                         : run_small_tiles(r, e, payload, out, err);
+        return wcodec_restore_small_add(r, w, e, payload, out, err);
     struct wcodec_entry here = *e;
     struct wcodec_source memory;
     wcodec_source_memory(payload, e->payload_size, &memory);
@@ -247,12 +205,19 @@ static wcodec_status run_group(struct wcodec_restore *r, struct wcodec_restore_w
     for (uint64_t n = job->first; n < job->end && status == WCODEC_OK; n++) {
         const struct wcodec_entry *e = &entries[n];
         fetch_entry(e, entries + job->end);
-        status = run_entry(r, e, &span, position, out, err);
+        status = run_entry(r, w, e, &span, position, out, err);
         if (status != WCODEC_OK)
             wcodec_shard_prefix(r->shard, e, err);
+        else if (wcodec_restore_small_full(w))
+            status = wcodec_restore_small_flush(r, w, err);
         position = wcodec_position_after(e, position);
         out += e->size;
     }
+    /* Those that still wait come before the entry that failed. */
+    wcodec_error error = {0};
+    const wcodec_status waiting = wcodec_restore_small_flush(r, w, &error);
+    if (waiting != WCODEC_OK)
+        status = wcodec_fail(err, waiting, "%s", error.text);
     (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_CODE, begin);
     return status;
 }

@@ -10,6 +10,9 @@
 /* A chunk always fits. Where memory is limited, parts take an eighth of it. */
 #define PART_BYTES ((uint64_t)WCODEC_CHUNK_MAX)
 
+/* Of records, at once. */
+#define RECORDS_BYTES ((uint64_t)2 << 20)
+
 /* Is its payload hashed while it is decoded? */
 static bool is_hashed_on_the_way(const struct wcodec_entry *e)
 {
@@ -46,6 +49,7 @@ static wcodec_status open_entry(struct wcodec_restore *r, struct wcodec_restore_
     const struct wcodec_decoder_input input = {.context = r->context,
                                                .source = r->source,
                                                .entry = wcodec_shard_resolve(r->shard, e),
+                                               .bases = r->shard->bases,
                                                .held = r->base + r->held,
                                                .verify = r->checks,
                                                .whole = true,
@@ -69,11 +73,15 @@ void wcodec_restore_part_close(struct wcodec_restore_part *part)
 }
 
 /* Bytes of the open entry that go next into a buffer with `capacity` left: whole tiles, chunks or
- * rows of blocks, so that none is decoded twice. */
+ * rows of blocks, so that none is decoded twice. Records take a few at a time: memory that was not
+ * touched before takes longer than to decode it. */
 static uint64_t next_size(const struct wcodec_restore_part *part, uint64_t capacity)
 {
-    const uint64_t left = part->entry->size - part->at;
-    return left <= capacity ? left : capacity - capacity % wcodec_decoder_unit(&part->decoder);
+    const uint64_t left = part->entry->size - part->at, unit = wcodec_decoder_unit(&part->decoder);
+    const uint64_t few = unit > RECORDS_BYTES ? unit : RECORDS_BYTES;
+    if (part->decoder.records != NULL && capacity > few)
+        capacity = few;
+    return left <= capacity ? left : capacity - capacity % unit;
 }
 
 static wcodec_status decode(struct wcodec_restore_part *part, uint8_t *dst, uint64_t capacity,
@@ -133,6 +141,12 @@ static uint64_t unit_of(const struct wcodec_entry *e)
         wcodec_entry_fixed(e, &fixed);
         return wcodec_fixed_band_size(&fixed);
     }
+    if (e->coding == WCODEC_CODING_RECORDS)
+        return wcodec_records_unit(e);
+    if (e->coding == WCODEC_CODING_DELTA)
+        return wcodec_delta_unit(e);
+    if (e->coding == WCODEC_CODING_MASKED)
+        return wcodec_masked_unit(e);
     if (e->coding == WCODEC_CODING_TILES || !wcodec_entry_has_tiles(e))
         return 1;
     wcodec_layout_derive(e, &layout);

@@ -80,13 +80,18 @@ static wcodec_status read_payload(const struct copy *c, const struct wcodec_sour
 /* Put what an entry decodes to into the hash of the new file. */
 static wcodec_status hash_decoded(const struct copy *c, struct wcodec_output *output,
                                   const struct wcodec_source *source,
-                                  const struct wcodec_entry *own, wcodec_error *err)
+                                  const struct wcodec_entry *own, const struct wcodec_bases *bases,
+                                  wcodec_error *err)
 {
     wcodec_context *context = c->reader->context;
     struct wcodec_reporter silent = {0};
     struct wcodec_decoder decoder;
-    const struct wcodec_decoder_input input = {
-        .context = context, .source = source, .entry = own, .verify = true, .whole = true};
+    const struct wcodec_decoder_input input = {.context = context,
+                                               .source = source,
+                                               .entry = own,
+                                               .bases = bases,
+                                               .verify = true,
+                                               .whole = true};
     if (own->size == 0)
         return WCODEC_OK;
     if (own->size > context->limits.max_tensor_bytes)
@@ -121,6 +126,12 @@ static wcodec_status put_copy(struct copy *c, struct wcodec_output *output,
 {
     struct wcodec_entry made = *own;
     uint8_t *payload = NULL;
+    if (own->coding == WCODEC_CODING_DELTA && e != own)
+        return wcodec_fail(
+            err, WCODEC_ERROR_UNSUPPORTED,
+            "it is equal to tensor '%s', which is a delta of the tensor of that name: "
+            "take that too",
+            own->name);
     if (is_of_other_dtype(e, own))
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
                            "it is equal to a tensor of another dtype, whose coding is for that "
@@ -161,7 +172,7 @@ static wcodec_status copy_entry(struct copy *c, struct wcodec_output *output,
         *taken = number + 1;
     }
     if (status == WCODEC_OK && c->tensors != NULL)
-        status = hash_decoded(c, output, &source, own, err);
+        status = hash_decoded(c, output, &source, own, shard->bases, err);
     wcodec_shard_release(shard, &source);
     return status == WCODEC_OK ? wcodec_reporter_add(&c->reporter, e->size, err) : status;
 }

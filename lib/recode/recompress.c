@@ -66,6 +66,7 @@ static wcodec_status decode_entry(struct original *o, uint64_t number, wcodec_er
     const struct wcodec_decoder_input input = {.context = o->context,
                                                .source = &o->source,
                                                .entry = wcodec_shard_resolve(o->shard, e),
+                                               .bases = o->shard->bases,
                                                .verify = true,
                                                .whole = true};
     o->number = UINT64_MAX;

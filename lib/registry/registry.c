@@ -396,6 +396,48 @@ wcodec_status wcodec_opened_allocate(struct wcodec_opened *opened, enum wcodec_m
                : status;
 }
 
+wcodec_status wcodec_opened_check_memory(const struct wcodec_opened *opened, const char *memory,
+                                         const char *what, wcodec_error *err)
+{
+    if (strcmp(memory, opened->backend->name) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_BACKEND,
+                           "the %s are memory of %s, but this context decodes with %s", what,
+                           memory, opened->name);
+    if (!(opened->listing.capabilities & WCODEC_DEVICE_ADOPT_MEMORY))
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "%s takes no memory of the caller's",
+                           opened->name);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_opened_adopt(struct wcodec_opened *opened, uint64_t native, uint64_t size,
+                                  struct wcodec_memory **memory, uint64_t *offset,
+                                  wcodec_error *err)
+{
+    const uint64_t off = opened->listing.capabilities & WCODEC_DEVICE_ADDRESSES ? native % 16 : 0;
+    const wcodec_status status =
+        opened->backend->memory_adopt(opened->device, native - off, off + size, memory, err);
+    if (status == WCODEC_OK)
+        *offset = off;
+    else
+        wcodec_error_prefix(err, "%s", opened->name);
+    return status;
+}
+
+wcodec_status wcodec_opened_mark(struct wcodec_opened *opened, uint64_t native_queue,
+                                 struct wcodec_event **event, wcodec_error *err)
+{
+    const struct wcodec_backend *b = opened->backend;
+    struct wcodec_queue *queue;
+    wcodec_status status = b->queue_adopt(opened->device, native_queue, &queue, err);
+    if (status == WCODEC_OK) {
+        status = b->event_record(queue, event, err);
+        b->queue_destroy(queue);
+    }
+    if (status != WCODEC_OK)
+        wcodec_error_prefix(err, "%s", opened->name);
+    return status;
+}
+
 wcodec_status wcodec_backends_failed(wcodec_context *context, struct wcodec_opened *opened,
                                      wcodec_status status, const wcodec_error *reason,
                                      wcodec_error *err)

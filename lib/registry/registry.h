@@ -51,6 +51,22 @@ wcodec_status wcodec_opened_allocate(struct wcodec_opened *opened, enum wcodec_m
                                      uint64_t size, struct wcodec_memory **memory,
                                      wcodec_error *err);
 
+/* Callers' memory must not be mistaken for this device's: `memory`, which is not NULL, names the
+ * backend whose it is, and `what` what it holds ("destinations"). WCODEC_ERROR_BACKEND,
+ * WCODEC_ERROR_UNSUPPORTED. */
+wcodec_status wcodec_opened_check_memory(const struct wcodec_opened *opened, const char *memory,
+                                         const char *what, wcodec_error *err);
+
+/* A handle for `size` bytes of a caller's memory from `native` on, which begin at *offset of it:
+ * handles are of addresses at multiples of 16 bytes. As backends' memory_adopt(). */
+wcodec_status wcodec_opened_adopt(struct wcodec_opened *opened, uint64_t native, uint64_t size,
+                                  struct wcodec_memory **memory, uint64_t *offset,
+                                  wcodec_error *err);
+
+/* A mark after what a caller's queue was given until now. */
+wcodec_status wcodec_opened_mark(struct wcodec_opened *opened, uint64_t native_queue,
+                                 struct wcodec_event **event, wcodec_error *err);
+
 /* A call of the device failed, for the reason in `reason`: the error that the caller is told. A
  * device that is at fault is taken out of use. */
 wcodec_status wcodec_backends_failed(wcodec_context *context, struct wcodec_opened *opened,

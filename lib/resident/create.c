@@ -18,6 +18,7 @@
 
 struct maker {
     const wcodec_reader *reader;
+    const struct wcodec_bases *bases; /* of the deltas of the file that is at work */
     struct wcodec_resident *resident;
     wcodec_resident_form form;
     struct wcodec_reporter reporter;
@@ -26,6 +27,7 @@ struct maker {
     uint64_t *kept; /* by entries of the reader: 1 + the number of the item that has its elements */
     struct wcodec_resident_wanted *wanted; /* what a device that can code is to load, ... */
     size_t wanted_count;                   /* ... once all are described */
+    struct wcodec_resident_keeper keeper;
 };
 
 void wcodec_resident_options_init_size(wcodec_resident_options *options, size_t size)
@@ -89,6 +91,7 @@ static wcodec_status decode(struct maker *m, const struct wcodec_source *source,
     const struct wcodec_decoder_input input = {.context = m->resident->context,
                                                .source = source,
                                                .entry = entry,
+                                               .bases = m->bases,
                                                .held = m->held,
                                                .verify = true,
                                                .on_cpu = true,
@@ -214,12 +217,34 @@ static bool stays_coded(wcodec_resident_form form, const struct wcodec_entry *na
            entry->payload_size <= entry->size / 8 * 7;
 }
 
+/* As the entry is coded in the file, in the device's memory. A fault is the data's or the device's:
+ * the CPU knows. */
+static wcodec_status keep_coded(struct maker *m, const struct wcodec_source *source,
+                                const struct wcodec_entry *entry, struct wcodec_resident_item *item,
+                                wcodec_error *err)
+{
+    wcodec_error e = {0}, found = {0};
+    wcodec_status status = wcodec_resident_keep(&m->keeper, source, entry, m->held, item, &e);
+    if (status == WCODEC_OK)
+        return wcodec_reporter_add(&m->reporter, entry->size, err);
+    if (status == WCODEC_ERROR_CORRUPT) {
+        status = decode(m, source, entry, NULL, &found);
+        if (status == WCODEC_OK)
+            return wcodec_resident_failed(m->resident, WCODEC_ERROR_DEVICE, &e, err);
+        e = found;
+    }
+    if (err != NULL)
+        *err = e;
+    return status;
+}
+
 /* In the device's memory: bf16 matrices at a fixed rate, coded anew also where the file has them
  * so, so that padding is as the kernels of products want it; the rest plain. */
 static bool suits_device(const struct maker *m, const struct wcodec_entry *named,
                          const struct wcodec_entry *entry, uint64_t columns)
 {
     return m->form != WCODEC_RESIDENT_PLAIN && columns != 0 &&
+           (m->form != WCODEC_RESIDENT_CODED || entry->coding == WCODEC_CODING_FIXED) &&
            entry->size / (2 * columns) <= INT32_MAX && !entry->newer &&
            wcodec_fixed_applies((wcodec_dtype)named->dtype, entry->size, columns);
 }
@@ -246,8 +271,11 @@ static wcodec_status make_item(struct maker *m, const struct wcodec_source *sour
 {
     const wcodec_dtype dtype = (wcodec_dtype)named->dtype; /* equal tensors may have another */
     const uint64_t columns = columns_of(named);
-    const bool on_device = m->resident->device != NULL, coded = m->form == WCODEC_RESIDENT_CODED,
-               plain = m->form == WCODEC_RESIDENT_PLAIN || entry->newer;
+    const bool on_device = m->resident->device != NULL,
+               parted = !entry->newer && (entry->coding == WCODEC_CODING_DELTA ||
+                                          entry->coding == WCODEC_CODING_MASKED),
+               coded = m->form == WCODEC_RESIDENT_CODED && !parted,
+               plain = m->form == WCODEC_RESIDENT_PLAIN || entry->newer || parted;
     if (on_device)
         return make_for_device(m, source, named, entry, columns, item, err);
     if (!plain && !coded && entry->coding == WCODEC_CODING_FIXED && dtype == WCODEC_DTYPE_BF16)
@@ -306,10 +334,9 @@ static wcodec_status add_elements(struct maker *m, uint64_t tensor,
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "%" PRIu64 " bytes are more than the limit of %" PRIu64, named->size,
                            most);
-    if (m->resident->device != NULL && m->form == WCODEC_RESIDENT_CODED)
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
-                           "devices keep no tensors of form coded: fixed, plain or auto");
-    if (m->wanted != NULL) {
+    const bool coded = m->resident->device != NULL && m->form == WCODEC_RESIDENT_CODED &&
+                       wcodec_resident_can_keep(m->resident, entry);
+    if (m->wanted != NULL && !coded) {
         const uint64_t columns = columns_of(named);
         item->form = WCODEC_RESIDENT_PLAIN;
         if (named->size != 0)
@@ -317,13 +344,16 @@ static wcodec_status add_elements(struct maker *m, uint64_t tensor,
                 tensor, item, suits_device(m, named, entry, columns) ? columns : 0};
         return WCODEC_OK;
     }
+    m->bases = shard->bases;
     wcodec_status status = wcodec_shard_acquire(shard, &source, err);
     if (status != WCODEC_OK)
         return status;
-    status = make_item(m, &source, named, entry, item, err);
+    status = coded ? keep_coded(m, &source, entry, item, err)
+                   : make_item(m, &source, named, entry, item, err);
     wcodec_shard_release(shard, &source);
-    m->resident->size += item->held;
-    if (status == WCODEC_OK && m->resident->device != NULL)
+    if (status == WCODEC_OK && m->wanted == NULL)
+        m->resident->size += item->held;
+    if (status == WCODEC_OK && m->resident->device != NULL && !coded)
         status = move_to_device(m, item, err);
     return status;
 }
@@ -397,6 +427,10 @@ static wcodec_status begin(struct maker *m, size_t count, wcodec_error *err)
     struct wcodec_resident *r = wcodec_alloc_zeroed(allocator, sizeof *r);
     if (r == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for resident tensors");
+    if (pthread_mutex_init(&r->launches, NULL) != 0) {
+        wcodec_free(allocator, r);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
+    }
     r->context = context;
     wcodec_arena_init(&r->arena, allocator);
     r->items = wcodec_alloc_array(allocator, count, sizeof *r->items);
@@ -430,6 +464,12 @@ static wcodec_status read_options(const wcodec_resident_options *from,
 static wcodec_status choose_way(struct maker *m, size_t count, wcodec_error *err)
 {
     const struct wcodec_opened *device = m->resident->device;
+    m->keeper.resident = m->resident;
+    if (device != NULL && m->form == WCODEC_RESIDENT_CODED &&
+        device->backend->products->keep == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "%s (%s) keeps no tensors of form coded: fixed, plain or auto",
+                           device->name, device->listing.name);
     if (device == NULL || device->backend->products->measure == NULL)
         return WCODEC_OK;
     m->wanted = wcodec_alloc_array(&m->resident->context->allocator, count + 1, sizeof *m->wanted);
@@ -463,9 +503,14 @@ wcodec_status wcodec_resident_create(const wcodec_reader *reader, const uint64_t
     wcodec_cancel_init(&m.cancel, &m.reporter);
     status = wcodec_resident_on_device(m.resident, own.memory, err);
     if (status == WCODEC_OK)
+        status = wcodec_resident_count_outside(m.resident, err);
+    if (status == WCODEC_OK)
         status = choose_way(&m, count, err);
     if (status == WCODEC_OK)
         status = add_all(&m, tensors, count, err);
+    wcodec_resident_keeper_end(&m.keeper);
+    if (status == WCODEC_OK)
+        status = wcodec_resident_make_work(m.resident, err);
     wcodec_free(&reader->context->allocator, m.wanted);
     wcodec_free(&reader->context->allocator, m.kept);
     if (status != WCODEC_OK)

@@ -81,9 +81,14 @@ wcodec_status wcodec_resident_upload(wcodec_resident *resident, struct wcodec_re
 
 void wcodec_resident_unload(const wcodec_resident *resident, struct wcodec_resident_item *item)
 {
-    if (item->memory != NULL && wcodec_context_usable(resident->context, NULL) == WCODEC_OK)
-        resident->device->backend->memory_free(item->memory);
+    if (wcodec_context_usable(resident->context, NULL) == WCODEC_OK) {
+        if (item->kept != NULL)
+            resident->device->backend->products->kept_free(item->kept);
+        if (item->memory != NULL)
+            resident->device->backend->memory_free(item->memory);
+    }
     item->memory = NULL;
+    item->kept = NULL;
 }
 
 uint64_t wcodec_resident_native(const wcodec_resident *resident,
@@ -94,7 +99,7 @@ uint64_t wcodec_resident_native(const wcodec_resident *resident,
                : 0;
 }
 
-static wcodec_status check_alive(const wcodec_resident *resident, wcodec_error *err)
+wcodec_status wcodec_resident_alive(const wcodec_resident *resident, wcodec_error *err)
 {
     if (atomic_load(&resident->device->lost))
         return wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s: %s", resident->device->name,
@@ -111,22 +116,45 @@ static wcodec_status check_aligned(const char *what, const void *at, uint64_t st
     return WCODEC_OK;
 }
 
+/* A matrix of BF16 at a fixed rate, or coded in the order of products? */
+static wcodec_status check_form(const wcodec_resident *resident,
+                                const struct wcodec_resident_item *named,
+                                const struct wcodec_resident_item *item, const wcodec_linear *l,
+                                wcodec_error *err)
+{
+    const bool fixed =
+        item->form == WCODEC_RESIDENT_FIXED && item->fixed.plan.columns == named->shape[1];
+    const bool coded = item->form == WCODEC_RESIDENT_CODED && item->columns == named->shape[1] &&
+                       resident->device->backend->products->kept_work(item->kept) != 0;
+    if (item->form == WCODEC_RESIDENT_CODED && !coded && item->columns != 0)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "this device multiplies by matrices of form fixed only");
+    if (named->dtype != WCODEC_DTYPE_BF16 || (!fixed && !coded))
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "devices multiply by matrices of form fixed, and by those of form coded "
+                           "that the file has for it (tune compute)");
+    if (coded && ((uintptr_t)l->x % 16 != 0 || l->x_stride % 16 != 0))
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "with form coded vectors of x begin at multiples of 16 bytes");
+    return WCODEC_OK;
+}
+
 /* Is the matrix what the device multiplies by? */
-static wcodec_status check_product(const struct wcodec_resident_item *named,
+static wcodec_status check_product(const wcodec_resident *resident,
+                                   const struct wcodec_resident_item *named,
                                    const struct wcodec_resident_item *item, const wcodec_linear *l,
                                    wcodec_error *err)
 {
-    if (item->form != WCODEC_RESIDENT_FIXED || named->dtype != WCODEC_DTYPE_BF16 ||
-        item->fixed.plan.columns != named->shape[1])
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
-                           "devices multiply by matrices of form fixed");
+    wcodec_status status = check_form(resident, named, item, l, err);
+    if (status != WCODEC_OK)
+        return status;
     if (l->transposed)
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices have no y = x W");
     if (l->scales != NULL)
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices take no scales");
     if (l->x_dtype != WCODEC_DTYPE_BF16)
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices take an x of BF16 only");
-    wcodec_status status = check_aligned("x", l->x, l->x_stride, l->x_dtype, err);
+    status = check_aligned("x", l->x, l->x_stride, l->x_dtype, err);
     if (status == WCODEC_OK)
         status = check_aligned("y", l->y, l->y_stride, l->y_dtype, err);
     return status == WCODEC_OK && l->bias != NULL
@@ -140,13 +168,15 @@ wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
                                        const wcodec_linear *l, wcodec_error *err)
 {
     wcodec_error e = {0};
-    wcodec_status status = check_alive(resident, err);
+    wcodec_status status = wcodec_resident_alive(resident, err);
     if (status == WCODEC_OK)
-        status = check_product(named, item, l, err);
+        status = check_product(resident, named, item, l, err);
     if (status != WCODEC_OK || named->shape[0] == 0)
         return status;
-    const struct wcodec_product product = {.fixed = &item->fixed.plan,
+    const struct wcodec_product product = {.fixed = item->kept == NULL ? &item->fixed.plan : NULL,
                                            .memory = item->memory,
+                                           .kept = item->kept,
+                                           .work = resident->work,
                                            .x = (uint64_t)(uintptr_t)l->x,
                                            .y = (uint64_t)(uintptr_t)l->y,
                                            .bias = (uint64_t)(uintptr_t)l->bias,
@@ -155,8 +185,15 @@ wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
                                            .vectors = l->rows,
                                            .y_dtype = l->y_dtype,
                                            .bias_dtype = l->bias_dtype};
+    /* Launches that share memory stay together. */
+    pthread_mutex_t *lock =
+        item->kept != NULL ? &((wcodec_resident *)(uintptr_t)resident)->launches : NULL;
+    if (lock != NULL)
+        pthread_mutex_lock(lock);
     status = resident->device->backend->products->multiply(resident->device->device, l->queue,
                                                            &product, &e);
+    if (lock != NULL)
+        pthread_mutex_unlock(lock);
     return status == WCODEC_OK ? status : wcodec_resident_failed(resident, status, &e, err);
 }
 
@@ -170,7 +207,9 @@ static wcodec_status check_rows(const struct wcodec_resident_item *named,
     wcodec_status status = WCODEC_OK;
     if (item->form != WCODEC_RESIDENT_FIXED)
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
-                           "its elements are in the device's memory as they are");
+                           item->form == WCODEC_RESIDENT_CODED
+                               ? "rows by an index come of form fixed: here decode it first"
+                               : "its elements are in the device's memory as they are");
     if (named->entry.size != 0)
         status = wcodec_resident_rows(named, 0, 1, &begin, &end, err);
     *row_size = end;
@@ -205,7 +244,30 @@ static wcodec_status check_device(const wcodec_resident *resident, wcodec_error 
 {
     if (resident->device == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "these tensors are in host memory");
-    return check_alive(resident, err);
+    return wcodec_resident_alive(resident, err);
+}
+
+/* Bytes of a tensor that is there as it is coded. */
+static wcodec_status decode_coded(const wcodec_resident *resident,
+                                  const struct wcodec_resident_item *named,
+                                  const struct wcodec_resident_item *item, uint64_t first,
+                                  uint64_t count, uint64_t dst, uint64_t dst_size, uint64_t queue,
+                                  wcodec_error *err)
+{
+    uint64_t begin, end;
+    wcodec_error e = {0};
+    wcodec_status status = wcodec_resident_rows(named, first, count, &begin, &end, err);
+    if (status != WCODEC_OK || begin == end)
+        return status;
+    status = check_addresses(0, 1, end - begin, dst, dst_size, err);
+    if (status != WCODEC_OK)
+        return status;
+    pthread_mutex_t *lock = &((wcodec_resident *)(uintptr_t)resident)->launches;
+    pthread_mutex_lock(lock);
+    status =
+        resident->device->backend->products->kept_decode(item->kept, queue, begin, end, dst, &e);
+    pthread_mutex_unlock(lock);
+    return status == WCODEC_OK ? status : wcodec_resident_failed(resident, status, &e, err);
 }
 
 static wcodec_status decode_queued(const wcodec_resident *resident,
@@ -216,6 +278,8 @@ static wcodec_status decode_queued(const wcodec_resident *resident,
 {
     uint64_t row_size, begin, end;
     wcodec_status status = check_device(resident, err);
+    if (status == WCODEC_OK && item->form == WCODEC_RESIDENT_CODED)
+        return decode_coded(resident, named, item, first, count, dst, dst_size, queue, err);
     if (status == WCODEC_OK)
         status = check_rows(named, item, &row_size, err);
     if (status == WCODEC_OK)
@@ -282,11 +346,14 @@ wcodec_status wcodec_resident_gather_queued(const wcodec_resident *resident, uin
     wcodec_status status = wcodec_resident_item(resident, i, &named, &item, err);
     if (status != WCODEC_OK)
         return status;
+    const uint64_t outside = resident->device != NULL ? wcodec_resident_outside(resident) : 0;
     const struct wcodec_rows wanted = {.fixed = &item->fixed.plan,
                                        .memory = item->memory,
                                        .indices = rows,
                                        .count = count,
-                                       .out = dst};
+                                       .out = dst,
+                                       .outside = outside,
+                                       .number = (uint32_t)i};
     status = gather_queued(resident, named, item, &wanted, dst_size, queue, err);
     if (status != WCODEC_OK)
         wcodec_resident_prefix(named, err);

@@ -355,12 +355,16 @@ void wcodec_resident_destroy(wcodec_resident *resident)
     if (resident == NULL)
         return;
     const wcodec_allocator *allocator = &resident->context->allocator;
+    if (resident->work != NULL && wcodec_context_usable(resident->context, NULL) == WCODEC_OK)
+        resident->device->backend->memory_free(resident->work);
     for (uint64_t i = 0; i < resident->count; i++) {
         wcodec_resident_unload(resident, &resident->items[i]);
         wcodec_resident_drop(&resident->items[i], allocator);
     }
+    wcodec_resident_forget_outside(resident);
     wcodec_free(allocator, resident->items);
     wcodec_names_free(&resident->names);
     wcodec_arena_free(&resident->arena);
+    pthread_mutex_destroy(&resident->launches);
     wcodec_free(allocator, resident);
 }

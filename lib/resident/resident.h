@@ -12,6 +12,7 @@
 #include "format/names.h"
 #include "read/decode.h"
 #include "registry/registry.h"
+#include <pthread.h>
 #include <wcodec/resident.h>
 
 struct wcodec_resident_item {
@@ -30,6 +31,8 @@ struct wcodec_resident_item {
         struct wcodec_coded coded; /* owns them where they are not in `bytes` */
     } fixed;                       /* FIXED */
     struct wcodec_memory *memory;  /* of a device: the elements, which are not in host memory */
+    struct wcodec_kept *kept;      /* CODED, there */
+    uint64_t columns;              /* then, in fragments; else 0 */
 };
 
 struct wcodec_resident {
@@ -39,7 +42,11 @@ struct wcodec_resident {
     uint64_t count;
     struct wcodec_resident_item *items;
     uint64_t size;
-    struct wcodec_opened *device; /* NULL: in host memory */
+    struct wcodec_opened *device;  /* NULL: in host memory */
+    struct wcodec_memory *outside; /* of a device: what its launches count (struct wcodec_rows) */
+    uint32_t seen;                 /* of that, by wcodec_resident_check() */
+    struct wcodec_memory *work;    /* of it, for products with what stays coded */
+    pthread_mutex_t launches;      /* of these, and of their decoding, which take several each */
 };
 
 /* The item that has the elements of number i; WCODEC_ERROR_USAGE if there is no such number. */
@@ -89,6 +96,15 @@ wcodec_status wcodec_resident_upload(wcodec_resident *resident, struct wcodec_re
                                      wcodec_error *err);
 void wcodec_resident_unload(const wcodec_resident *resident, struct wcodec_resident_item *item);
 
+/* Has the device been lost? WCODEC_ERROR_DEVICE, _USAGE. */
+wcodec_status wcodec_resident_alive(const wcodec_resident *resident, wcodec_error *err);
+
+/* Where launches there count the indices that are no row's, zeros at first: its native memory. In
+ * host memory nothing. WCODEC_ERROR_MEMORY, _DEVICE. */
+wcodec_status wcodec_resident_count_outside(wcodec_resident *resident, wcodec_error *err);
+uint64_t wcodec_resident_outside(const wcodec_resident *resident);
+void wcodec_resident_forget_outside(wcodec_resident *resident);
+
 /* A call of its device failed: wcodec_backends_failed(). */
 wcodec_status wcodec_resident_failed(const wcodec_resident *resident, wcodec_status status,
                                      const wcodec_error *reason, wcodec_error *err);
@@ -107,6 +123,28 @@ struct wcodec_resident_wanted {
 wcodec_status wcodec_resident_load(const wcodec_reader *reader, wcodec_resident *resident,
                                    const struct wcodec_resident_wanted *wanted, size_t count,
                                    struct wcodec_reporter *reporter, wcodec_error *err);
+
+/* What tensors that stay coded become so with; all zero at first but for `resident`. */
+struct wcodec_resident_keeper {
+    wcodec_resident *resident;
+    struct wcodec_queue *queue;
+    struct wcodec_memory *scratch;
+    uint64_t scratch_size;
+};
+
+/* Does the device decode such a tensor from its tiles? */
+bool wcodec_resident_can_keep(const wcodec_resident *resident, const struct wcodec_entry *entry);
+
+/* Bring one to the device's memory as it is coded. held: bytes of memory that the caller holds. On
+ * failure the caller unloads it. WCODEC_ERROR_CORRUPT (as the device says), _MEMORY, _IO, _LIMIT,
+ * _DEVICE, ... */
+wcodec_status wcodec_resident_keep(struct wcodec_resident_keeper *keeper,
+                                   const struct wcodec_source *source,
+                                   const struct wcodec_entry *entry, uint64_t held,
+                                   struct wcodec_resident_item *item, wcodec_error *err);
+/* Memory for products with what was brought. WCODEC_ERROR_MEMORY, _DEVICE. */
+wcodec_status wcodec_resident_make_work(wcodec_resident *resident, wcodec_error *err);
+void wcodec_resident_keeper_end(struct wcodec_resident_keeper *keeper);
 
 /* The address of plain elements there, else 0. */
 uint64_t wcodec_resident_native(const wcodec_resident *resident,

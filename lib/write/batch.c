@@ -3,11 +3,13 @@
 
 #include "write/batch.h"
 #include "coding/chunks.h"
+#include "coding/packed.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "encode/assemble.h"
+#include "format/base_fetch.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -83,6 +85,20 @@ static wcodec_status code_tiny(const wcodec_allocator *allocator, wcodec_dtype d
     return WCODEC_OK;
 }
 
+/* It stands in the index, where all that is so small is compressed together. */
+static wcodec_status code_inline(const wcodec_allocator *allocator, const uint8_t *data,
+                                 size_t size, struct wcodec_coded *coded, wcodec_error *err)
+{
+    struct wcodec_coded c = {.coding = WCODEC_CODING_INLINE, .allocator = allocator};
+    c.parameters = wcodec_alloc(allocator, size);
+    if (c.parameters == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    memcpy(c.parameters, data, size);
+    c.parameters_size = size;
+    *coded = c;
+    return WCODEC_OK;
+}
+
 /* Rows of the matrix that a tensor is predicted as: the last dimension; with those before it where
  * it is narrower than a block, as convolution kernels are. */
 static uint64_t matrix_columns(const struct wcodec_entry *what)
@@ -102,6 +118,9 @@ wcodec_status wcodec_code_bytes(wcodec_context *context,
     const wcodec_dtype dtype = (wcodec_dtype)what->dtype;
     /* Headers of archives' members and of arrays, of which there is one for each tensor, have
      * names, blanks and zeros. */
+    if (!what->is_tensor && what->size != 0 && what->size <= settings->inline_most &&
+        !repeats(data, (size_t)what->size, 0))
+        return code_inline(&context->allocator, data, (size_t)what->size, coded, err);
     const uint64_t tiny = what->is_tensor ? WCODEC_TINY_BYTES : WCODEC_TINY_BLOB_BYTES;
     if (what->size != 0 && what->size <= tiny) {
         const wcodec_status status =
@@ -115,6 +134,7 @@ wcodec_status wcodec_code_bytes(wcodec_context *context,
     struct wcodec_encode_settings own = *settings;
     own.weights = weights;
     own.columns = matrix_columns(what);
+    own.geometry = what->u.geometry;
     return wcodec_encode_tensor(context, &own, dtype, data, what->size, coded, err);
 }
 
@@ -267,6 +287,44 @@ static bool is_large(const struct wcodec_write_batch_item *item)
     return item->weights && item->what.size >= WCODEC_WRITE_BATCH_LARGE;
 }
 
+/* Has a base a tensor like this? Small ones are not worth naming a base. */
+static bool has_base(const struct wcodec_write_batch *b, const struct wcodec_write_batch_item *item)
+{
+    return b->bases != NULL && item->weights && item->what.is_tensor &&
+           item->what.size > WCODEC_TINY_BYTES &&
+           wcodec_base_fetch_of(b->bases)->has(b->bases, &item->what);
+}
+
+/* As a difference from its base, or alone if that is smaller. */
+static wcodec_status code_by_base(const struct wcodec_write_batch *b,
+                                  const struct wcodec_encode_settings *settings,
+                                  struct wcodec_write_batch_item *item, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &b->context->allocator;
+    struct wcodec_encode_settings own = *settings;
+    const struct wcodec_base_fetch *from = wcodec_base_fetch_of(b->bases);
+    struct wcodec_delta_base base;
+    wcodec_status status = WCODEC_OK;
+    uint8_t *bytes = NULL;
+    const bool placed = from->place != NULL && from->place(b->bases, &item->what, &base);
+    if (!placed)
+        bytes = wcodec_alloc_array(allocator, item->what.size, 1);
+    if (!placed && bytes == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a base's %" PRIu64 " bytes",
+                           item->what.size);
+    own.verify = b->settings.verify;
+    own.weights = item->weights;
+    own.columns = matrix_columns(&item->what);
+    own.geometry = item->what.u.geometry;
+    if (!placed)
+        status = from->fetch(b->bases, &item->what, bytes, &base, err);
+    if (status == WCODEC_OK)
+        status = wcodec_delta_code(b->context, &own, (wcodec_dtype)item->what.dtype,
+                                   b->bytes + item->at, item->what.size, &base, &item->coded, err);
+    wcodec_free(allocator, bytes);
+    return status;
+}
+
 static void code_item(struct work *w, size_t i)
 {
     struct wcodec_write_batch *b = w->batch;
@@ -277,13 +335,16 @@ static void code_item(struct work *w, size_t i)
     if (item->alias != UINT64_MAX && !may_be_lossy(item))
         return;
     settings.verify = false;
+    settings.verify_parts = b->settings.verify;
     /* A writer's only item that is no tensor is its header. */
     settings.quick = b->source == NULL && !item->what.is_tensor;
     settings.lossy = item->lossy ? settings.lossy : WCODEC_LOSSY_NONE;
     if (wcodec_cancel_poll(settings.cancel))
         status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     const uint64_t time = wcodec_phase_begin(&b->phases);
-    if (status == WCODEC_OK)
+    if (status == WCODEC_OK && has_base(b, item))
+        status = code_by_base(b, &settings, item, &error);
+    else if (status == WCODEC_OK)
         status = wcodec_code_bytes(b->context, &settings, item->weights, &item->what,
                                    b->bytes + item->at, &item->coded, &error);
     (void)wcodec_phase_end(&b->phases, WCODEC_PHASE_CODE, time);
@@ -416,12 +477,15 @@ static void find_aliases(struct work *w)
 }
 
 /* What loss takes beside: coefficients and what they decode to, as long as the item is at work;
- * fragments: the elements in their order; */
+ * fragments: the elements in their order; records: a field; deltas: the base, differences and
+ * their payloads; */
 uint64_t wcodec_write_batch_beside(const struct wcodec_encode_settings *settings, uint64_t size)
 {
     if (settings->lossy != WCODEC_LOSSY_NONE)
         return size * 9 / 4;
-    return settings->fragments ? size : 0;
+    if (settings->delta)
+        return 3 * size;
+    return settings->fragments || settings->records ? size : 0;
 }
 
 /* and a sample of blocks, costs and figures while the step is searched. */
@@ -437,12 +501,11 @@ static uint64_t planning_memory(const struct wcodec_write_batch *b, uint64_t siz
 {
     uint64_t most = b->settings.level >= 7 ? 8 << 20 : 1 << 20,
              chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
-    /* Limited memory: residuals and a second payload. */
-    uint64_t predicted =
-        b->settings.predict != WCODEC_PREDICT_NONE && b->context->limits.max_memory != UINT64_MAX
-            ? 2 * size
-            : 0;
-    return predicted + lossy_planning(&b->settings, size) + (192 << 10) +
+    /* Limited memory: residuals, or the values of a masked tensor, and a second payload. */
+    uint64_t predicted = b->context->limits.max_memory != UINT64_MAX ? 2 * size : 0;
+    /* A payload that is packed, and again when it is verified: allocators keep what is freed. */
+    uint64_t packed = 4 * (size < WCODEC_PACKED_MOST ? size : WCODEC_PACKED_MOST);
+    return predicted + packed + lossy_planning(&b->settings, size) + (320 << 10) +
            2 * (size < most ? size : most) +
            (b->settings.level >= 5
                 ? wcodec_chunk_encode_memory(wcodec_zstd_level(b->settings.level), chunk)

@@ -41,6 +41,7 @@ struct wcodec_write_batch {
     wcodec_context *context;
     const struct wcodec_source *source; /* NULL: the caller sets `bytes` */
     struct wcodec_encode_settings settings;
+    const wcodec_bases *bases; /* NULL: nothing is coded against a base */
     struct wcodec_output *output;
     struct wcodec_dedup *dedup; /* NULL: no aliases */
     uint64_t memory; /* for the items' bytes, their payloads and what coding takes: at least

@@ -6,6 +6,7 @@
 #include "write/compress.h"
 #include "write/batch.h"
 #include "write/encode_options.h"
+#include "format/geometry.h"
 #include "format/layout.h"
 #include "format/loss.h"
 #include "format/safetensors.h"
@@ -23,6 +24,10 @@
 
 /* Bytes of an opaque entry: a chunk of the largest size. */
 enum { BLOB_SIZE = 1 << 24 };
+
+/* Where tensors have fewer bytes each on average, what lies between them counts: it stands in the
+ * index, and is lost where a file is cut short. */
+enum { INLINE_TENSOR = 1 << 15, INLINE_BLOB = 1 << 10, INLINE_TENSORS = 8 };
 
 struct compressor {
     wcodec_context *context;
@@ -55,8 +60,8 @@ static void set_note(struct compressor *c, const char *text)
 static wcodec_status find_tensors(struct compressor *c, wcodec_error *why)
 {
     const wcodec_status status =
-        wcodec_layout_find(&c->source, c->options.onnx_model, c->options.onnx_location,
-                           &c->context->allocator, c->batch.settings.cancel, &c->layout, why);
+        wcodec_layout_find(c->context, &c->source, c->options.onnx_model, c->options.onnx_location,
+                           c->batch.settings.cancel, &c->layout, why);
     char kind[16];
     if (status != WCODEC_ERROR_CORRUPT || c->input->index == NULL)
         return status;
@@ -72,7 +77,14 @@ static wcodec_status examine(struct compressor *c, wcodec_error *err)
     if (c->options.raw)
         return WCODEC_OK;
     wcodec_error why = {0};
-    const wcodec_status status = find_tensors(c, &why);
+    uint64_t cut = 0;
+    wcodec_status status = find_tensors(c, &why);
+    if (status == WCODEC_OK)
+        status = wcodec_geometry_propose(c->layout, &cut, &why);
+    c->batch.settings.records = cut != 0;
+    if (status == WCODEC_OK && c->layout->safetensors == NULL &&
+        c->layout->count >= INLINE_TENSORS && c->source.size / c->layout->count < INLINE_TENSOR)
+        c->batch.settings.inline_most = INLINE_BLOB;
     if (status == WCODEC_OK && c->layout->remark.text[0] != 0) {
         set_note(c, c->layout->remark.text);
         wcodec_log(c->context, WCODEC_LOG_DEBUG, "%s", c->layout->remark.text);
@@ -196,7 +208,8 @@ static wcodec_status compress_tensors(struct compressor *c, wcodec_error *err)
                                     .dtype_name = t->dtype_name,
                                     .rank = t->rank,
                                     .shape = t->shape,
-                                    .size = t->size};
+                                    .size = t->size,
+                                    .u.geometry = t->geometry};
         status = compress_blobs(c, at, t->offset, err);
         if (status == WCODEC_OK)
             status = add_item(c, &what, wcodec_encode_options_weights(&c->options, t->name), err);
@@ -226,6 +239,7 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
 {
     wcodec_status status =
         wcodec_output_init(c->context, write, c->options.write_at, opaque, &c->output, err);
+    c->output.bases = c->options.bases;
     c->output.index.head.size = c->source.size;
     if (status == WCODEC_OK)
         status = wcodec_encode_options_note(&c->options, &c->output, err);
@@ -300,6 +314,7 @@ wcodec_status wcodec_compress_source(wcodec_context *context,
         .context = context, .source = &c.source, .output = &c.output, .dedup = &c.dedup};
     wcodec_phases_begin(&c.batch.phases, c.options.times);
     wcodec_encode_options_settings(&c.options, &c.batch.settings);
+    c.batch.bases = c.options.bases;
     if (c.options.progress.fn) {
         wcodec_cancel_init(&c.cancel, &c.reporter);
         c.batch.settings.cancel = &c.cancel;

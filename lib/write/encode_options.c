@@ -62,6 +62,11 @@ wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "profile %d is none", (int)o.profile);
     if ((unsigned)o.predict > WCODEC_PREDICT_WHT)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "predictor %d is none", (int)o.predict);
+    if (o.bases != NULL && (o.lossy != WCODEC_LOSSY_NONE || o.tune == WCODEC_TUNE_COMPUTE ||
+                            o.tune == WCODEC_TUNE_COMPUTE_FIXED))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "what is coded against a base cannot be coded with loss, or for "
+                           "products");
     status = check_lossy(&o, err);
     if (status == WCODEC_OK)
         *options = o;
@@ -84,6 +89,7 @@ void wcodec_encode_options_settings(const wcodec_encode_options *options,
         .lossy = (uint8_t)options->lossy,
         .lossy_rows = options->lossy_scale == WCODEC_LOSSY_SCALE_ROW,
         .lossy_value = options->lossy_value,
+        .delta = options->bases != NULL,
     };
 }
 
@@ -99,6 +105,39 @@ bool wcodec_encode_options_weights(const wcodec_encode_options *options, const c
 {
     return (!options->include || matches(options->include, name)) &&
            (!options->exclude || !matches(options->exclude, name));
+}
+
+static wcodec_status keep_patterns(const char *const **list, struct wcodec_arena *arena,
+                                   wcodec_error *err)
+{
+    size_t count = 0;
+    if (!*list)
+        return WCODEC_OK;
+    while ((*list)[count])
+        count++;
+    const char **copy = wcodec_arena_alloc(arena, (count + 1) * sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = wcodec_arena_text(arena, (*list)[i], strlen((*list)[i]));
+        if (!copy[i])
+            copy = NULL;
+    }
+    if (!copy)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for patterns");
+    copy[count] = NULL;
+    *list = copy;
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_encode_options_keep(wcodec_encode_options *options, struct wcodec_arena *arena,
+                                         wcodec_error *err)
+{
+    wcodec_status status = keep_patterns(&options->include, arena, err);
+    if (status == WCODEC_OK)
+        status = keep_patterns(&options->exclude, arena, err);
+    if (status != WCODEC_OK || !options->name)
+        return status;
+    options->name = wcodec_arena_text(arena, options->name, strlen(options->name));
+    return options->name ? WCODEC_OK : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
 }
 
 wcodec_status wcodec_encode_options_note(const wcodec_encode_options *options,

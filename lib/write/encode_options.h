@@ -14,6 +14,10 @@
 wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
                                          wcodec_encode_options *options, wcodec_error *err);
 
+/* Copy name and patterns to the arena: the caller may then free his. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_encode_options_keep(wcodec_encode_options *options, struct wcodec_arena *arena,
+                                         wcodec_error *err);
+
 void wcodec_encode_options_settings(const wcodec_encode_options *options,
                                     struct wcodec_encode_settings *settings);
 

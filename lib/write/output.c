@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "format/groups.h"
 #include "core/memory.h"
-#include "encode/encode.h"
+#include "encode/records.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -37,7 +37,7 @@ static bool is_for_size(const struct wcodec_output *output)
 static struct group_limits group_limits(const struct wcodec_output *output)
 {
     return is_for_size(output) ? (struct group_limits){1 << 18, 1 << 22}
-                               : (struct group_limits){1 << 14, 1 << 20};
+                               : (struct group_limits){1 << 16, 1 << 20};
 }
 
 wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write,
@@ -255,6 +255,8 @@ static wcodec_status add_entry(struct wcodec_output *output, const struct wcodec
 
 static size_t write_parameters(const struct wcodec_coded *coded, uint8_t *bytes)
 {
+    if (coded->records)
+        return wcodec_coded_records_write(coded, bytes);
     if (coded->fixed)
         return wcodec_fixed_write(coded->fixed, bytes);
     if (coded->lossy)
@@ -276,9 +278,16 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
                                          : coded->order0_bits;
     e->payload_size = coded->payload_size;
     e->unpacked_size = coded->unpacked_size;
-    if (coded->tiling || coded->fixed) {
-        uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES > WCODEC_LOSSY_MAX_BYTES ? WCODEC_BLOCKS_MAX_BYTES
-                                                                       : WCODEC_LOSSY_MAX_BYTES];
+    if (coded->parameters) {
+        uint8_t *copy = wcodec_arena_alloc(&output->arena, coded->parameters_size);
+        if (!copy)
+            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+        memcpy(copy, coded->parameters, coded->parameters_size);
+        e->parameters = copy;
+        e->parameters_size = coded->parameters_size;
+        e->u.delta = NULL;
+    } else if (coded->tiling || coded->fixed || coded->records) {
+        uint8_t bytes[WCODEC_RECORDS_MAX_BYTES]; /* the most of all codings */
         e->parameters_size = write_parameters(coded, bytes);
         uint8_t *copy = wcodec_arena_alloc(&output->arena, e->parameters_size);
         if (!copy)
@@ -578,13 +587,37 @@ wcodec_status wcodec_output_write(wcodec_context *context, struct wcodec_output 
     return WCODEC_OK;
 }
 
+/* A file whose base is itself, or needs it, could not be had from anything. */
+static wcodec_status check_bases(const struct wcodec_output *output, wcodec_error *err)
+{
+    uint8_t hash[16], last[16]; /* most tensors have the same base */
+    bool any = false;
+    for (uint64_t i = 0; output->bases != NULL && i < output->index.entry_count; i++) {
+        const struct wcodec_entry *e = &output->index.entries[i];
+        if (e->coding != WCODEC_CODING_DELTA ||
+            !wcodec_delta_base_of(e->parameters, e->parameters_size, hash) ||
+            (any && memcmp(hash, last, sizeof last) == 0))
+            continue;
+        if (wcodec_base_fetch_of(output->bases)->needs(output->bases, hash, output->index.hash))
+            return wcodec_fail(
+                err, WCODEC_ERROR_USAGE,
+                "one of the bases is what is to be compressed, or a delta of that: a "
+                "delta of itself could not be decoded");
+        memcpy(last, hash, sizeof last);
+        any = true;
+    }
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_output_finish(wcodec_context *context, struct wcodec_output *output,
                                    wcodec_error *err)
 {
     if (!output->hash_known)
         wcodec_tree_canonical(wcodec_tree_end(&output->original, output->hashed),
                               output->index.hash);
-    wcodec_status status = put_group(output, NULL, err);
+    wcodec_status status = check_bases(output, err);
+    if (status == WCODEC_OK)
+        status = put_group(output, NULL, err);
     if (status != WCODEC_OK)
         return status;
     uint8_t *bytes, tail[WCODEC_TAIL_SIZE];

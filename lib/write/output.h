@@ -8,6 +8,7 @@
 
 #include "core/arena.h"
 #include "core/phases.h"
+#include "format/base_fetch.h"
 #include "format/index.h"
 #include "io/tree.h"
 #include "encode/encode.h"
@@ -44,6 +45,7 @@ struct wcodec_output {
     struct wcodec_tree original; /* of the original's bytes */
     uint64_t hashed;             /* how many */
     bool hash_known;             /* index.hash is set by the caller */
+    const wcodec_bases *bases;   /* NULL, or what deltas among the entries are of */
 };
 
 /* Nothing is written yet. Before the first entry comes, index.head is to be set, so far as it is

@@ -32,10 +32,11 @@ from ._errors import (
 )
 from ._files import compress, decompress, info, test
 from ._frameworks import async_load
-from ._loading import Loading
+from ._loading import Loading, Saving
 from ._reader import Reader, TensorInfo
 from ._resident import Resident, ResidentInfo
 from ._safe_open import Slice, safe_open
+from ._sync import delta_apply, delta_encode
 from .checkpoint import (
     GPUDecoder,
     WCodecCheckpoint,
@@ -63,6 +64,7 @@ __all__ = [
     "Reader",
     "Resident",
     "ResidentInfo",
+    "Saving",
     "SharedTensorsError",
     "Slice",
     "TensorInfo",
@@ -75,6 +77,8 @@ __all__ = [
     "async_load",
     "compress",
     "decompress",
+    "delta_apply",
+    "delta_encode",
     "devices",
     "encode_safetensors_to_wcodec",
     "info",

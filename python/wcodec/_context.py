@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _declarations as c
-from ._errors import BY_STATUS, OutOfMemoryError, UsageError, WcodecError
+from ._errors import BY_STATUS, MissingFileError, OutOfMemoryError, UsageError, WcodecError
 from ._library import lib
 
 Progress = Callable[[int, int], object]
@@ -159,6 +159,23 @@ def error_of(
     return BY_STATUS.get(status, WcodecError)(text, file=file, tensor=tensor)
 
 
+def check(
+    status: int,
+    error: c.wcodec_error,
+    *,
+    files: Sequence[str] = (),
+    tensors: Sequence[str] = (),
+    missing_file: bool = False,
+) -> None:
+    """Raise what a call failed with, if it did. missing_file: what is not found is a file."""
+    if status == c.WCODEC_OK:
+        return
+    made = error_of(status, error, files=files, tensors=tensors)
+    if missing_file and status == c.WCODEC_ERROR_NOT_FOUND:
+        raise MissingFileError(made.text, file=made.file, tensor=made.tensor)
+    raise made
+
+
 class Watch:
     """A call of the library that may take long. Signals can stop it, and progress is reported.
 
@@ -175,12 +192,18 @@ class Watch:
         self._report = progress
         self._stop = False
         self._told: tuple[int, int] | None = None
-        self._ended = threading.Event()
+        self._last = False  # all is done, but for what makes it final: `progress` may still object
+        self._wake = threading.Event()
+        self._seen = threading.Event()  # the last report
         self._function = c.wcodec_progress_fn(self._note)
         self.progress = c.wcodec_progress(fn=self._function)
 
     def _note(self, _opaque: int | None, done: int, total: int) -> int:
         self._told = (done, total)
+        if done == total and self._report is not None and not self._last:
+            self._last = True
+            self._wake.set()
+            self._seen.wait()
         return int(self._stop)
 
     def run(self, call: Callable[[], int]) -> int:
@@ -196,7 +219,7 @@ class Watch:
             except BaseException as error:  # of ctypes: arguments that it cannot convert
                 results.append(error)
             finally:
-                self._ended.set()
+                self._wake.set()
 
         raised: BaseException | None = None
         try:
@@ -205,15 +228,20 @@ class Watch:
             raise OutOfMemoryError(f"no thread can be started: {error}") from None
         while True:
             try:
-                ended = self._ended.wait(0.1)
+                self._wake.wait(0.1)
+                self._wake.clear()
+                ended, last = bool(results), self._last
                 if self._report is not None and self._told is not None and raised is None:
                     told, self._told = self._told, None
                     self._report(*told)
+                if last:
+                    self._seen.set()
                 if ended:
                     break
             except BaseException as error:
                 raised = raised or error
                 self._stop = True
+                self._seen.set()
         del self._function, self.progress  # no cycle is left to the collector
         if raised is None and isinstance(results[0], BaseException):
             raised = results[0]

@@ -220,6 +220,10 @@ WCODEC_CODING_BLOCKS = 4
 WCODEC_CODING_LOSSY = 5
 WCODEC_CODING_FIXED = 6
 WCODEC_CODING_FRAGMENTS = 7
+WCODEC_CODING_RECORDS = 9
+WCODEC_CODING_DELTA = 10
+WCODEC_CODING_MASKED = 11
+WCODEC_CODING_INLINE = 12
 WCODEC_CODING_UNKNOWN = 255
 
 
@@ -391,6 +395,31 @@ class wcodec_original_info(Structure):
     )
 
 
+class wcodec_delta_info(Structure):
+    delta: int
+    depth: int
+    xxh128: Any
+    base_size: int
+    equal: int
+    sparse: int
+    alone: int
+    difference: int
+    exclusive_or: int
+    reserved: Any
+    _fields_ = (
+        ("delta", c_int),
+        ("depth", c_uint),
+        ("xxh128", c_uint8 * 16),
+        ("base_size", c_uint64),
+        ("equal", c_uint64),
+        ("sparse", c_uint64),
+        ("alone", c_uint64),
+        ("difference", c_uint64),
+        ("exclusive_or", c_uint64),
+        ("reserved", c_uint64 * 6),
+    )
+
+
 # wcodec_tune
 WCODEC_TUNE_SIZE = 0
 WCODEC_TUNE_LATENCY = 1
@@ -448,6 +477,7 @@ class wcodec_encode_options(Structure):
     index_first: int
     onnx_model: bytes | None
     onnx_location: bytes | None
+    bases: int | None
     _fields_ = (
         ("struct_size", c_size_t),
         ("level", c_int),
@@ -472,6 +502,7 @@ class wcodec_encode_options(Structure):
         ("index_first", c_int),
         ("onnx_model", c_char_p),
         ("onnx_location", c_char_p),
+        ("bases", c_void_p),
     )
 
 
@@ -593,6 +624,131 @@ class wcodec_device_rates(Structure):
         ("copy_bandwidth", c_double),
         ("upload_bandwidth", c_double),
         ("reserved", c_uint64 * 8),
+    )
+
+
+class wcodec_save_item(Structure):
+    name: bytes | None
+    dtype: int
+    rank: int
+    shape: Any
+    source: int
+    offset: int
+    size: int
+    reserved: Any
+    _fields_ = (
+        ("name", c_char_p),
+        ("dtype", c_int),
+        ("rank", c_uint),
+        ("shape", POINTER(c_uint64)),
+        ("source", c_uint64),
+        ("offset", c_uint64),
+        ("size", c_uint64),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+wcodec_save_done_fn = CFUNCTYPE(None, c_void_p, c_int, POINTER(wcodec_error), POINTER(wcodec_encode_report))
+
+
+class wcodec_save_options(Structure):
+    struct_size: int
+    path: bytes | None
+    no_sync: int
+    fd: int
+    write: Any
+    opaque: int | None
+    encode: Any
+    metadata: Any
+    memory: bytes | None
+    use_queue: int
+    queue: int
+    host_memory: int
+    done: Any
+    done_opaque: int | None
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("path", c_char_p),
+        ("no_sync", c_int),
+        ("fd", c_int),
+        ("write", wcodec_write_fn),
+        ("opaque", c_void_p),
+        ("encode", POINTER(wcodec_encode_options)),
+        ("metadata", POINTER(c_char_p)),
+        ("memory", c_char_p),
+        ("use_queue", c_int),
+        ("queue", c_uint64),
+        ("host_memory", c_uint64),
+        ("done", wcodec_save_done_fn),
+        ("done_opaque", c_void_p),
+    )
+
+
+class wcodec_delta_encode_options(Structure):
+    struct_size: int
+    encode: Any
+    write: Any
+    opaque: int | None
+    before_memory: bytes | None
+    after_memory: bytes | None
+    use_queue: int
+    queue: int
+    host_memory: int
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("encode", POINTER(wcodec_encode_options)),
+        ("write", wcodec_write_fn),
+        ("opaque", c_void_p),
+        ("before_memory", c_char_p),
+        ("after_memory", c_char_p),
+        ("use_queue", c_int),
+        ("queue", c_uint64),
+        ("host_memory", c_uint64),
+    )
+
+
+# wcodec_delta_verify
+WCODEC_DELTA_VERIFY_BEFORE = 0
+WCODEC_DELTA_VERIFY_TRIAL = 1
+WCODEC_DELTA_VERIFY_AFTER = 2
+
+# wcodec_delta_state
+WCODEC_DELTA_STATE_BEFORE = 0
+WCODEC_DELTA_STATE_AFTER = 1
+WCODEC_DELTA_STATE_BROKEN = 2
+
+
+class wcodec_delta_apply_options(Structure):
+    struct_size: int
+    verify: int
+    memory: bytes | None
+    use_queue: int
+    queue: int
+    host_memory: int
+    states: int | None
+    progress: wcodec_progress
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("verify", c_int),
+        ("memory", c_char_p),
+        ("use_queue", c_int),
+        ("queue", c_uint64),
+        ("host_memory", c_uint64),
+        ("states", c_void_p),
+        ("progress", wcodec_progress),
+    )
+
+
+class wcodec_delta_report(Structure):
+    tensors: int
+    equal: int
+    size: int
+    reserved: Any
+    _fields_ = (
+        ("tensors", c_uint64),
+        ("equal", c_uint64),
+        ("size", c_uint64),
+        ("reserved", c_uint64 * 5),
     )
 
 
@@ -730,6 +886,10 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
         "WCODEC_CODING_LOSSY": WCODEC_CODING_LOSSY,
         "WCODEC_CODING_FIXED": WCODEC_CODING_FIXED,
         "WCODEC_CODING_FRAGMENTS": WCODEC_CODING_FRAGMENTS,
+        "WCODEC_CODING_RECORDS": WCODEC_CODING_RECORDS,
+        "WCODEC_CODING_DELTA": WCODEC_CODING_DELTA,
+        "WCODEC_CODING_MASKED": WCODEC_CODING_MASKED,
+        "WCODEC_CODING_INLINE": WCODEC_CODING_INLINE,
         "WCODEC_CODING_UNKNOWN": WCODEC_CODING_UNKNOWN,
     },
     "wcodec_tune": {
@@ -764,6 +924,16 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
         "WCODEC_LOSSY_SCALE_TENSOR": WCODEC_LOSSY_SCALE_TENSOR,
         "WCODEC_LOSSY_SCALE_ROW": WCODEC_LOSSY_SCALE_ROW,
     },
+    "wcodec_delta_verify": {
+        "WCODEC_DELTA_VERIFY_BEFORE": WCODEC_DELTA_VERIFY_BEFORE,
+        "WCODEC_DELTA_VERIFY_TRIAL": WCODEC_DELTA_VERIFY_TRIAL,
+        "WCODEC_DELTA_VERIFY_AFTER": WCODEC_DELTA_VERIFY_AFTER,
+    },
+    "wcodec_delta_state": {
+        "WCODEC_DELTA_STATE_BEFORE": WCODEC_DELTA_STATE_BEFORE,
+        "WCODEC_DELTA_STATE_AFTER": WCODEC_DELTA_STATE_AFTER,
+        "WCODEC_DELTA_STATE_BROKEN": WCODEC_DELTA_STATE_BROKEN,
+    },
     "wcodec_resident_form": {
         "WCODEC_RESIDENT_AUTO": WCODEC_RESIDENT_AUTO,
         "WCODEC_RESIDENT_CODED": WCODEC_RESIDENT_CODED,
@@ -786,6 +956,7 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_tensor_info": wcodec_tensor_info,
     "wcodec_decode_options": wcodec_decode_options,
     "wcodec_original_info": wcodec_original_info,
+    "wcodec_delta_info": wcodec_delta_info,
     "wcodec_encode_options": wcodec_encode_options,
     "wcodec_encode_report": wcodec_encode_report,
     "wcodec_device_handles": wcodec_device_handles,
@@ -793,6 +964,11 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_load_report": wcodec_load_report,
     "wcodec_load_options": wcodec_load_options,
     "wcodec_device_rates": wcodec_device_rates,
+    "wcodec_save_item": wcodec_save_item,
+    "wcodec_save_options": wcodec_save_options,
+    "wcodec_delta_encode_options": wcodec_delta_encode_options,
+    "wcodec_delta_apply_options": wcodec_delta_apply_options,
+    "wcodec_delta_report": wcodec_delta_report,
     "wcodec_resident_options": wcodec_resident_options,
     "wcodec_resident_tensor": wcodec_resident_tensor,
     "wcodec_linear": wcodec_linear,
@@ -839,6 +1015,16 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_original_tensor": (c_int, (c_void_p, c_uint64, POINTER(wcodec_tensor_info), POINTER(wcodec_error))),
     "wcodec_original_metadata": (c_int, (c_void_p, c_uint64, POINTER(c_char_p), POINTER(c_char_p), POINTER(wcodec_error))),
     "wcodec_original_close": (None, (c_void_p,)),
+    "wcodec_bases_create": (c_int, (c_void_p, c_uint, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_bases_add_path": (c_int, (c_void_p, c_char_p, POINTER(wcodec_error))),
+    "wcodec_bases_find": (c_int, (c_void_p, c_void_p, c_char_p, POINTER(wcodec_error))),
+    "wcodec_bases_find_coded": (c_int, (c_void_p, c_void_p, c_char_p, POINTER(wcodec_error))),
+    "wcodec_bases_count": (c_uint64, (c_void_p,)),
+    "wcodec_bases_file": (c_int, (c_void_p, c_uint64, POINTER(c_char_p), c_uint8 * 16, POINTER(wcodec_error))),
+    "wcodec_bases_destroy": (None, (c_void_p,)),
+    "wcodec_reader_set_bases": (c_int, (c_void_p, c_void_p, POINTER(wcodec_error))),
+    "wcodec_reader_set_bases_for": (c_int, (c_void_p, c_void_p, POINTER(c_uint64), c_uint64, POINTER(wcodec_error))),
+    "wcodec_reader_delta": (c_int, (c_void_p, c_uint64, POINTER(wcodec_delta_info), POINTER(wcodec_error))),
     "wcodec_encode_options_init_size": (None, (POINTER(wcodec_encode_options), c_size_t)),
     "wcodec_compress_fd": (c_int, (c_void_p, c_int, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_compress_memory": (c_int, (c_void_p, c_void_p, c_size_t, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
@@ -866,6 +1052,19 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_loading_wait": (c_int, (c_void_p, POINTER(wcodec_load_report), POINTER(wcodec_error))),
     "wcodec_loading_destroy": (None, (c_void_p,)),
     "wcodec_reader_measure": (c_int, (c_void_p, POINTER(c_uint64), c_size_t, c_uint, POINTER(wcodec_device_rates), POINTER(wcodec_error))),
+    "wcodec_save_options_init_size": (None, (POINTER(wcodec_save_options), c_size_t)),
+    "wcodec_save": (c_int, (c_void_p, POINTER(wcodec_save_item), c_size_t, POINTER(wcodec_save_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_save_start": (c_int, (c_void_p, POINTER(wcodec_save_item), c_size_t, POINTER(wcodec_save_options), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_saving_ended": (c_int, (c_void_p,)),
+    "wcodec_saving_progress": (None, (c_void_p, POINTER(c_uint64), POINTER(c_uint64))),
+    "wcodec_saving_cancel": (None, (c_void_p,)),
+    "wcodec_saving_wait": (c_int, (c_void_p, POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_saving_destroy": (None, (c_void_p,)),
+    "wcodec_delta_encode_options_init_size": (None, (POINTER(wcodec_delta_encode_options), c_size_t)),
+    "wcodec_delta_encode": (c_int, (c_void_p, POINTER(wcodec_save_item), c_size_t, POINTER(wcodec_save_item), c_size_t, POINTER(wcodec_delta_encode_options), POINTER(c_void_p), POINTER(c_size_t), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_delta_free": (None, (c_void_p, c_void_p)),
+    "wcodec_delta_apply_options_init_size": (None, (POINTER(wcodec_delta_apply_options), c_size_t)),
+    "wcodec_delta_apply": (c_int, (c_void_p, c_void_p, c_size_t, POINTER(wcodec_save_item), c_size_t, POINTER(wcodec_delta_apply_options), POINTER(wcodec_delta_report), POINTER(wcodec_error))),
     "wcodec_resident_options_init_size": (None, (POINTER(wcodec_resident_options), c_size_t)),
     "wcodec_resident_create": (c_int, (c_void_p, POINTER(c_uint64), c_size_t, POINTER(wcodec_resident_options), POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_resident_count": (c_uint64, (c_void_p,)),
@@ -876,6 +1075,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_resident_gather": (c_int, (c_void_p, c_uint64, POINTER(c_int64), c_size_t, c_void_p, c_size_t, POINTER(wcodec_error))),
     "wcodec_resident_decode_queued": (c_int, (c_void_p, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, POINTER(wcodec_error))),
     "wcodec_resident_gather_queued": (c_int, (c_void_p, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, POINTER(wcodec_error))),
+    "wcodec_resident_check": (c_int, (c_void_p, POINTER(wcodec_error))),
     "wcodec_linear_init_size": (None, (POINTER(wcodec_linear), c_size_t)),
     "wcodec_resident_linear": (c_int, (c_void_p, c_uint64, POINTER(wcodec_linear), POINTER(wcodec_error))),
     "wcodec_resident_destroy": (None, (c_void_p,)),

@@ -4,19 +4,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+from collections.abc import Sequence
 from typing import Any, Union
 
 from . import _declarations as c
+from ._bases import Base, base_paths, for_encoding
 from ._context import Progress, Watch, context, error_of, host_backend
 from ._describe import describe
 from ._errors import ExistsError, UsageError, file_error
+from ._external import Externals
 from ._library import lib
 from ._mirror import Mirror, check_index
 from ._open import INDEX_SUFFIXES, are_weights
 from ._options import encode_options
-from ._reader import Reader, Source
+from ._reader import ListingReader, Reader, Source
 from ._write import Output, replacing
 
 Path = Union[str, "os.PathLike[str]"]
@@ -45,10 +49,12 @@ def compress(
     recursive: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
+    base: Base = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Compress a file, or mirror a model folder: its .safetensors files, and weights of PyTorch
-    (pytorch_model*.bin), are compressed, and all others copied.
+    """Compress a file, or mirror a model folder: its .safetensors files, weights of PyTorch
+    (pytorch_model*.bin), and ONNX models with their external data are compressed, and all others
+    copied.
 
     Args:
         source: a .safetensors file, or another that holds tensors (NumPy's .npy and .npz, PyTorch's
@@ -58,6 +64,8 @@ def compress(
         recursive: go into folders in the folder too, but not by symbolic links.
         threads: None: WCODEC_THREADS, else one for each core.
         progress: called as progress(done, total) with bytes, for each file anew.
+        base: files, or folders of them, whose tensors those of the same names are coded as the
+            difference from, where that is smaller: the same are needed to decode.
         **options: level=3 (1 to 9), tune="size", tile=None, profile="auto", predict="auto",
             lossy=None ("snr:DB", "error:E", "bits:N"), lossy_scale="tensor", raw=False,
             strict=False, verify=True, include=[], exclude=[], name=None: those of the command;
@@ -78,15 +86,28 @@ def compress(
     out = _output_beside(path, force) if target is None else _path(target)
     if os.path.isdir(path):
         encode_options(**options)  # errors before anything is made
-        return Mirror(path, out, force=force, recursive=recursive).run(
-            lambda name: name + SUFFIX if are_weights(os.path.join(path, name)) else None,
-            lambda original, copy: compress(
-                original, copy, force=force, threads=threads, progress=progress, **options
-            ),
-        )
+        externals = Externals()
+
+        def name_of(name: str) -> str | None:
+            file = os.path.join(path, name)
+            coded = are_weights(file) or name.endswith(".onnx") or externals.model_of(file)
+            return name + SUFFIX if coded else None
+
+        def make(original: str, copy: str) -> dict[str, Any]:
+            model = None if options.get("raw") else externals.model_of(original)
+            beside = options if model is None else {**options, "onnx_model": model}
+            return compress(
+                original, copy, force=force, threads=threads, progress=progress, base=base, **beside
+            )
+
+        return Mirror(path, out, force=force, recursive=recursive).run(name_of, make)
     _refuse_existing(out, force)
     made, report, error = encode_options(**options), c.wcodec_encode_report(), c.wcodec_error()
     used = context(host_backend(None), threads)
+    bases = for_encoding(used, base_paths(base))
+    if bases is not None:
+        _spare(out, bases.paths())
+        made.bases = bases.handle.value
     if options.get("name") is True:
         _note_original(made, path)
     watch = Watch(progress)
@@ -98,6 +119,8 @@ def compress(
     )
     if status != c.WCODEC_OK:
         raise error_of(status, error, files=[path])
+    if bases is not None:
+        os.chmod(out, _mode_by(os.stat(out).st_mode & 0o777, bases.paths()))
     return {
         "path": path,
         "output": out,
@@ -111,6 +134,20 @@ def compress(
         "lossy": report.lossy,
         "xxh128": bytes(report.xxh128).hex(),
     }
+
+
+def _mode_by(mode: int, bases: Sequence[str]) -> int:
+    """No permission that a base does not give, without which the file could not be had."""
+    for path in bases:
+        with contextlib.suppress(OSError):
+            mode &= os.stat(path).st_mode & 0o077 | 0o700
+    return mode
+
+
+def _spare(out: str, bases: Sequence[str]) -> None:
+    for path in bases:
+        if os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path):
+            raise UsageError(f"{out} is a base, without which nothing could be decoded", file=out)
 
 
 def _note_original(made: c.wcodec_encode_options, path: str) -> None:
@@ -147,6 +184,7 @@ def decompress(
     recursive: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
+    base: Base = None,
 ) -> dict[str, Any]:
     """Restore the original of a .wcodec file, byte for byte, with its mode and time; or mirror a
     folder: its .wcodec files are restored, and all others copied.
@@ -156,6 +194,8 @@ def decompress(
         target: the output; None: `source` without ".wcodec".
         force: replace outputs that are there.
         recursive, threads, progress: as in compress().
+        base: of deltas: files that they are differences from, or folders of them. Those in the
+            file's own folder are found by themselves.
 
     Returns:
         For a file: "path", "output", "bytes", "lossy" (how many tensors are approximations),
@@ -176,23 +216,24 @@ def decompress(
         mirrored = Mirror(path, out, force=force, recursive=recursive).run(
             lambda name: name.removesuffix(SUFFIX) if name.endswith(SUFFIX) else None,
             lambda coded, copy: decompress(
-                coded, copy, force=force, threads=threads, progress=progress
+                coded, copy, force=force, threads=threads, progress=progress, base=base
             ),
         )
         for copied in mirrored["copied"]:
             if copied.endswith(INDEX_SUFFIXES):
                 check_index(copied)
         return mirrored
-    with Reader(path, threads=threads) as reader:
+    with Reader(path, threads=threads, base=base) as reader:
         if len(reader.files()) != 1:
             raise UsageError(f"{path} stands for several files: restore each", file=path)
         _refuse_existing(out, force)
-        file = c.wcodec_file_info()
+        bases, file = reader.bases(), c.wcodec_file_info()
+        _spare(out, bases)
         lib.wcodec_reader_file(reader.opened().handle, 0, file, None)
         with replacing(out) as sink:
             restore(reader, 0, sink, progress)
         found = os.stat(path)
-        os.chmod(out, found.st_mode & 0o777)
+        os.chmod(out, _mode_by(found.st_mode & 0o777, bases))
         times = (found.st_atime_ns, found.st_mtime_ns)
         if file.mtime >= 0 and file.mtime != found.st_mtime_ns // 10**9:
             times = (file.mtime * 10**9, file.mtime * 10**9)
@@ -217,8 +258,7 @@ def restore(reader: Reader, number: int, sink: Any, progress: Progress | None = 
         )
     )
     output.check()
-    if status != c.WCODEC_OK:
-        raise error_of(status, error, files=[reader.path])
+    reader.check(status, error)
 
 
 def _decode_options() -> c.wcodec_decode_options:
@@ -233,6 +273,7 @@ def test(
     quick: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
+    base: Base = None,
 ) -> dict[str, Any]:
     """Verify a .wcodec file, or all of a folder: every byte, all checks, and the hash of each
     original.
@@ -241,6 +282,7 @@ def test(
         source: a path, or the bytes of a file.
         quick: only the structure and the index.
         threads, progress: as in compress().
+        base: as in decompress().
 
     Returns:
         "path", "ok" (True), "files" (how many), "lossy" (how many tensors are approximations).
@@ -248,7 +290,7 @@ def test(
     Raises:
         CorruptError naming file and tensor if anything is wrong; else as decompress().
     """
-    with Reader(source, threads=threads) as reader:
+    with Reader(source, threads=threads, base=base) as reader:
         opened, paths, lossy = reader.opened(), reader.files(), 0
         for number in range(len(paths)):
             file = c.wcodec_file_info()
@@ -275,5 +317,5 @@ def info(source: Source) -> dict[str, Any]:
     Raises:
         MissingFileError, FileError, CorruptError, NewerFormatError, LimitError.
     """
-    with Reader(source) as reader:
+    with ListingReader(source) as reader:
         return describe(reader)

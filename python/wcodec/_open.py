@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 
+from ._bases import Base
 from ._errors import CorruptError, MissingFileError, UsageError, file_error
 from ._reader import AnyReader, Reader, Source
 from ._safetensors import SafetensorsReader
@@ -18,12 +19,16 @@ USUAL_INDEX = "model" + INDEX_SUFFIX
 
 
 def open_any(
-    source: Source, *, backend: str | None = None, threads: int | None = None
+    source: Source,
+    *,
+    backend: str | None = None,
+    threads: int | None = None,
+    base: Base = None,
 ) -> AnyReader:
     """A reader for a path or for bytes, whichever of the two formats they are in."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         if bytes(source[:8]) == MAGIC:
-            return Reader(source, backend=backend, threads=threads)
+            return Reader(source, backend=backend, threads=threads, base=base)
         return SafetensorsReader([bytes(source)])
     path = os.fspath(source)
     if not isinstance(path, str):
@@ -31,11 +36,11 @@ def open_any(
     if "\0" in path:
         raise UsageError("the path has a zero byte in it", file=path)
     if os.path.isdir(path):
-        return _open_folder(path, backend, threads)
+        return _open_folder(path, backend, threads, base)
     if path.endswith(INDEX_SUFFIXES):
-        return _open_index(path, backend, threads)
+        return _open_index(path, backend, threads, base)
     if _is_compressed(path):
-        return Reader(path, backend=backend, threads=threads)
+        return Reader(path, backend=backend, threads=threads, base=base)
     return SafetensorsReader([path], path)
 
 
@@ -49,17 +54,17 @@ def _is_compressed(path: str) -> bool:
     return begin[:8] == MAGIC or (path.endswith(".wcodec") and begin[8:] != b"{")
 
 
-def _open_folder(path: str, backend: str | None, threads: int | None) -> AnyReader:
+def _open_folder(path: str, backend: str | None, threads: int | None, base: Base) -> AnyReader:
     try:
         names = sorted(os.listdir(path))
     except OSError as error:
         raise file_error(error, path) from None
     if any(name.endswith(".wcodec") for name in names):
-        return Reader(path, backend=backend, threads=threads)
+        return Reader(path, backend=backend, threads=threads, base=base)
     indexes = [name for name in names if name.endswith(INDEX_SUFFIX)]
     if USUAL_INDEX in indexes or len(indexes) == 1:
         name = USUAL_INDEX if USUAL_INDEX in indexes else indexes[0]
-        return _open_index(os.path.join(path, name), backend, threads)
+        return _open_index(os.path.join(path, name), backend, threads, base)
     if indexes:
         raise UsageError(f"{path}: several indexes ({', '.join(indexes)}): name one", file=path)
     shards = [os.path.join(path, name) for name in names if name.endswith(".safetensors")]
@@ -87,19 +92,26 @@ def read_index(path: str) -> dict[str, str]:
     """The tensors that an index names, each with the name of its file."""
     import json
 
+    why = 'it has no "weight_map" of names'
     try:
         with open(path, "rb") as file:
             names: dict[str, str] = json.load(file)["weight_map"]
-        if all(isinstance(name, str) for name in names.values()):
+        wrong = [tensor for tensor, name in names.items() if not isinstance(name, str)]
+        if not wrong:
             return names
+        why = f"tensor {wrong[0]!r:.200} is mapped to what is no file name"
     except OSError as error:
         raise file_error(error, path) from None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except json.JSONDecodeError as error:
+        why = f"line {error.lineno}, column {error.colno}: {error.msg}"
+    except (ValueError, RecursionError) as error:
+        why = str(error)
+    except (TypeError, KeyError, AttributeError):
         pass
-    raise CorruptError(f"{path}: no index of a model", file=path)
+    raise CorruptError(f"{path}: no index of a model: {why}", file=path)
 
 
-def _open_index(path: str, backend: str | None, threads: int | None) -> AnyReader:
+def _open_index(path: str, backend: str | None, threads: int | None, base: Base) -> AnyReader:
     """The shards that an index names, in the folder of the index and nowhere else."""
     names = read_index(path)
     shards = sorted(set(names.values()))
@@ -108,7 +120,7 @@ def _open_index(path: str, backend: str | None, threads: int | None) -> AnyReade
         if os.path.basename(shard) != shard or "\0" in shard:
             raise CorruptError(f"{path}: {shard!r:.200} is no name of a file", file=path)
     if any(os.path.exists(os.path.join(folder, shard + ".wcodec")) for shard in shards):
-        return Reader(path, backend=backend, threads=threads)
+        return Reader(path, backend=backend, threads=threads, base=base)
     if path.endswith(PYTORCH_INDEX_SUFFIX):
         text = f"{path}: none of its files is there compressed: PyTorch's own are not read"
         raise MissingFileError(text, file=path)

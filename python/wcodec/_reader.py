@@ -15,10 +15,11 @@ from typing import Any, NamedTuple, Protocol, Union
 
 from . import _context
 from . import _declarations as c
-from ._context import LONG, Handle, Progress, Watch, error_of
+from ._bases import Base, Bases, base_paths, for_decoding
+from ._context import LONG, Handle, Progress, Watch, check, error_of
 from ._errors import FileError, MissingFileError, TensorNotFoundError, UsageError
 from ._library import lib
-from ._loading import LibraryLoad, Started
+from ._loading import LibraryWork, Started
 
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
 
@@ -99,8 +100,15 @@ class Reader:
     their end. In a forked child it opens its file anew when it is first used there.
     """
 
+    _listing = False  # nothing is decoded: bases are looked for as far as that is cheap
+
     def __init__(
-        self, source: Source, *, backend: str | None = None, threads: int | None = None
+        self,
+        source: Source,
+        *,
+        backend: str | None = None,
+        threads: int | None = None,
+        base: Base = None,
     ) -> None:
         """
         Args:
@@ -108,7 +116,11 @@ class Reader:
             backend: what decodes: "cpu", "cuda:1", "opencl", "auto"; None: WCODEC_BACKEND, else
                 the CPU for host memory and the device itself for memory of a device.
             threads: None: WCODEC_THREADS, else one for each core.
+            base: of deltas: files that they are differences from, or folders of them. Those in the
+                file's own folder are found by themselves.
         """
+        self._given = base_paths(base)
+        self._needs_bases: bool | None = None
         self._source: Any = source if isinstance(source, (str, bytes)) else None
         if self._source is None:
             data = isinstance(source, (bytearray, memoryview))
@@ -162,7 +174,20 @@ class Reader:
             status = lib.wcodec_reader_open_path(context.handle, os.fsencode(source), handle, error)
         if status != c.WCODEC_OK:
             raise self._open_error(status, error)
-        return _Opened(handle, lib.wcodec_reader_close, context, source)
+        try:
+            bases = self._set_bases(context, handle)
+        except BaseException:
+            lib.wcodec_reader_close(handle)
+            raise
+        return _Opened(handle, lib.wcodec_reader_close, bases or context, source)
+
+    def _set_bases(self, context: _context.Context, handle: ctypes.c_void_p) -> Bases | None:
+        """What its deltas are decoded by. A set belongs to one context, as what it is used by."""
+        if self._needs_bases is False:
+            return None
+        bases = for_decoding(context, handle, self.path, self._given, self._listing)
+        self._needs_bases = bases is not None
+        return bases
 
     def _open_error(self, status: int, error: c.wcodec_error) -> Exception:
         files = [self.path] if self.path else []
@@ -181,11 +206,17 @@ class Reader:
         """Raise the exception of a call that failed."""
         if status != c.WCODEC_OK:
             files = [f for f in self.files() if f] or ([self.path] if self.path else [])
-            raise error_of(status, error, files=files, tensors=tensors)
+            # Tensors are looked up elsewhere: what is not found is a base.
+            check(status, error, files=files, tensors=tensors, missing_file=True)
 
     def opened(self) -> _Opened:
         """The library's reader: its handle is good as long as the result is kept."""
         return self._use(self._host)
+
+    def bases(self) -> list[str]:
+        """Paths of the files that its deltas are decoded by."""
+        parent = self.opened()._parent
+        return parent.paths() if isinstance(parent, Bases) else []
 
     def close(self) -> None:
         """Close it; calls that run in other threads go on. May be called again."""
@@ -363,7 +394,9 @@ class Reader:
         status = lib.wcodec_load_start(opened.handle, listed, len(items), options, handle, error)
         names = _Names(self, items)
         self.check(status, error, names)
-        return LibraryLoad(handle, opened, keep, lambda s, e: self.check(s, e, names))
+        return LibraryWork(
+            "wcodec_loading", handle, opened, keep, lambda s, e: self.check(s, e, names)
+        )
 
     def rows(self, number: int, first: int, count: int, address: int, nbytes: int) -> None:
         """Decode rows [first, first + count) of one tensor to host memory: only the tiles that hold
@@ -411,3 +444,9 @@ def load_options(memory: str | None, queue: int | None) -> c.wcodec_load_options
         options.use_queue = 1
         options.queue = queue
     return options
+
+
+class ListingReader(Reader):
+    """One for what describes a file and decodes nothing."""
+
+    _listing = True

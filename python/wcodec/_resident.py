@@ -105,7 +105,9 @@ class Resident:
             form: "coded", as in the file: smallest; "plain", decoded: fastest; "fixed", at the
                 fixed rate where that is for the tensor, made for devices: on the CPU neither;
                 "auto": matrices of BF16 and F16 coded where that takes 7/8 of their bytes or less,
-                all else plain. On a device "auto" is "fixed", and "coded" is not to be had.
+                all else plain. On a device "auto" is "fixed"; "coded" is decoded there, and on
+                CUDA's up to 16 vectors are multiplied straight from files of tune="compute", all
+                else is decoded first; on OpenCL devices it has no products.
             framework: "np" or "pt": what decode() and gather() give where no argument says it.
             threads: None: WCODEC_THREADS, else one for each core.
             progress: called as progress(done, total) with decoded bytes.
@@ -340,8 +342,8 @@ class Resident:
             The array.
 
         Raises:
-            As decode(); nothing is written where a row does not exist. On a device, whose numbers
-            the host does not wait for, such a row is of zeros.
+            As decode(); nothing is written where a row does not exist. On a CUDA device, whose
+            numbers the host does not wait for, such a row is of zeros, and check() tells it.
         """
         made = self._use()
         info, tensor = self._find(name)
@@ -396,6 +398,18 @@ class Resident:
                 f"{expected.array.dtype} of {shape}",
             )
         return to
+
+    def check(self) -> None:
+        """Wait for the current stream of a CUDA device, and tell whether gathers there met rows
+        that do not exist: a row of zeros is all that gather() can give for them. Each is told
+        once. Elsewhere gather() tells it.
+
+        Raises:
+            UsageError (there were such rows, or closed), DeviceError.
+        """
+        made = self._use()
+        if self._device is not None:
+            self._device.check(made)
 
     def linear(
         self,

@@ -7,6 +7,7 @@ is plain, torch multiplies."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 import weakref
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 VECTORS = 32
 """Most that a product straight from the code takes: for more, decoding first is faster."""
+CODED_VECTORS = 16
+"""The same of one that is as in the file."""
 DECODED_AT_ONCE = 128 << 20
 """Bytes of a matrix that are decoded for torch's product."""
 
@@ -118,6 +121,9 @@ class Device:
         self.device = device
         self.backend = str(device)  # that the library opens
         self._plain: dict[str, torch.Tensor] = {}
+        self._outside = torch.zeros((), dtype=torch.int64, device=device)  # of plain tables
+        self._outside_seen = 0
+        self._to_decode: set[str] = set()  # of form coded, without products
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -127,6 +133,9 @@ class Device:
     def _stream(self) -> int:
         stream: int = torch.cuda.current_stream(self.device).cuda_stream
         return stream
+
+    def _wait(self) -> None:
+        torch.cuda.current_stream(self.device).synchronize()
 
     def _given(self, name: str, tensor: Any, what: str) -> torch.Tensor:
         if not isinstance(tensor, torch.Tensor):
@@ -184,10 +193,15 @@ class Device:
             rows = torch.empty(request.nbytes, dtype=torch.uint8, device=self.device)
             self._decode(made, info, rows, request)
             return rows
-        if info.form == "fixed":
-            whole = self._rows(made, info, self._request(info))
-        else:
+        if info.form == "coded":
+            with contextlib.suppress(UnsupportedError):  # rows that are coded together with others
+                rows = torch.empty(request.nbytes, dtype=torch.uint8, device=self.device)
+                self._decode(made, info, rows, request)
+                return rows
+        if info.form == "plain":
             whole = self._bytes(made, info)
+        else:
+            whole = self._rows(made, info, self._request(info))
         begin = request.first * (request.nbytes // request.count) if request.count else 0
         return whole[begin : begin + request.nbytes]
 
@@ -202,7 +216,11 @@ class Device:
         like = _like(request)
         to = self._target(info, out, like)
         flat = to.reshape(-1).view(torch.uint8)
-        if info.form == "fixed" and self._is_direct(info, request):
+        if info.form == "coded":
+            at_once = flat.data_ptr() % 16 == 0 and request.nbytes == info.nbytes
+        else:
+            at_once = info.form == "fixed" and self._is_direct(info, request)
+        if at_once:
             self._decode(made, info, flat, request)
         else:
             flat.copy_(self._rows(made, info, request))
@@ -273,7 +291,31 @@ class Device:
     ) -> None:
         flat = to.reshape(-1).view(word).view(index.numel(), -1)
         found = table.index_select(0, index.clamp(0, len(table) - 1))
-        flat.copy_(found.masked_fill_(((index < 0) | (index >= len(table)))[:, None], 0))
+        outside = (index < 0) | (index >= len(table))
+        self._outside += outside.sum()
+        flat.copy_(found.masked_fill_(outside[:, None], 0))
+
+    def check(self, made: _Made) -> None:
+        """As Resident.check()."""
+        self._wait()
+        error = c.wcodec_error()
+        with self._lock:
+            status = lib.wcodec_resident_check(made.handle, error)
+            outside = int(self._outside)
+            more, self._outside_seen = outside - self._outside_seen, outside
+        if status == c.WCODEC_OK or not more:
+            self.resident._check(status, error, "")
+        if more and status != c.WCODEC_OK:
+            text = error.text.decode("utf-8", "replace")
+            raise UsageError(
+                f"{text}; and {more} rows of tensors that are as they were",
+                file=self.resident.path or None,
+            )
+        if more:
+            raise UsageError(
+                f"{more} of the rows that were gathered are none of their tensors'",
+                file=self.resident.path or None,
+            )
 
     def _gather(
         self, made: _Made, info: ResidentInfo, index: torch.Tensor, to: torch.Tensor
@@ -353,11 +395,35 @@ class Device:
             and n
         ):
             y = self._multiply(made, info, given, bias, kind).view(shape)
+        elif (
+            0 < vectors <= CODED_VECTORS
+            and not transposed
+            and scales is None
+            and info.form == "coded"
+            and info.dtype == "BF16"
+            and info.name not in self._to_decode
+        ):
+            y = self._multiply_coded(made, info, given, bias, kind).view(shape)
         elif transposed:
             y = self._transposed(made, info, given, scales, kind)
         else:
             y = self._by_torch(made, info, given, bias, scales, kind)
         return y if out is None else out.copy_(y)
+
+    def _multiply_coded(
+        self,
+        made: _Made,
+        info: ResidentInfo,
+        x: torch.Tensor,
+        bias: torch.Tensor | None,
+        kind: torch.dtype,
+    ) -> torch.Tensor:
+        """Straight from what the file has in the order of products, or by decoding."""
+        try:
+            return self._multiply(made, info, x, bias, kind)
+        except UnsupportedError:
+            self._to_decode.add(info.name)
+            return self._by_torch(made, info, x, bias, None, kind)
 
     def _vector(
         self, info: ResidentInfo, tensor: Any, what: str, shapes: list[tuple[int, ...]]
@@ -409,6 +475,8 @@ class Device:
         count, width = rows.shape
         if rows.stride(-1) != 1 or (count > 1 and rows.stride(0) < width):
             rows = rows.contiguous()
+        if info.form == "coded" and (rows.data_ptr() % 16 or rows.stride(0) % 8):
+            rows = rows.clone(memory_format=torch.contiguous_format)
         linear, error = c.wcodec_linear(), c.wcodec_error()
         lib.wcodec_linear_init_size(linear, ctypes.sizeof(linear))
         linear.rows = count

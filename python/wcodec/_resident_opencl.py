@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _declarations as c
-from ._errors import BackendError, DeviceError, OutOfMemoryError, WcodecError
+from ._errors import BackendError, DeviceError, OutOfMemoryError, UnsupportedError, WcodecError
 from ._library import lib
 
 if TYPE_CHECKING:
@@ -128,22 +128,41 @@ class Device:
 
     def __init__(self, check: Callable[[int, c.wcodec_error, str], None]) -> None:
         self._check = check
+        self._coded = threading.Lock()  # decodings of a coded tensor share memory
+
+    def _alone(self, info: ResidentInfo) -> contextlib.AbstractContextManager[Any]:
+        return self._coded if info.form == "coded" else contextlib.nullcontext()
 
     def decode(
         self, made: _Made, info: ResidentInfo, first: int, count: int, address: int, size: int
     ) -> None:
         """Rows of a tensor, `size` bytes of them."""
-        error = c.wcodec_error()
-        with _call(made) as call:
+        with self._alone(info), _call(made) as call:
+            at = size // count * first if count else 0
             if info.form == "plain":
-                call.read(info.native, size // count * first if count else 0, address, size)
+                call.read(info.native, at, address, size)
                 return
-            out = call.buffer(size)
-            status = lib.wcodec_resident_decode_queued(
-                made.handle, info.number, first, count, out, size, call.queue, error
-            )
-            self._check(status, error, info.name)
-            call.read(out, 0, address, size)
+            try:
+                call.read(self._rows(call, made, info, first, count, size), 0, address, size)
+            except UnsupportedError:  # rows that are coded together with others
+                if info.form != "coded":
+                    raise
+                call.read(self._whole(call, made, info), at, address, size)
+
+    def _rows(
+        self, call: _Call, made: _Made, info: ResidentInfo, first: int, count: int, size: int
+    ) -> int:
+        """A buffer of them."""
+        error, out = c.wcodec_error(), call.buffer(size)
+        status = lib.wcodec_resident_decode_queued(
+            made.handle, info.number, first, count, out, size, call.queue, error
+        )
+        self._check(status, error, info.name)
+        return out
+
+    def _whole(self, call: _Call, made: _Made, info: ResidentInfo) -> int:
+        rows = info.shape[0] if info.shape else 1
+        return self._rows(call, made, info, 0, rows, info.nbytes)
 
     def gather(
         self, made: _Made, info: ResidentInfo, rows: int, count: int, address: int, size: int
@@ -152,15 +171,17 @@ class Device:
         error = c.wcodec_error()
         if not size:
             return
-        with _call(made) as call:
-            if info.form == "plain" or len(info.shape) != 2:
-                one = size // count
+        with self._alone(info), _call(made) as call:
+            if info.form != "fixed" or len(info.shape) != 2:
+                one, whole = size // count, info.native
                 numbers = (ctypes.c_int64 * count).from_address(rows)
+                if info.form == "coded":
+                    whole = self._whole(call, made, info)
                 for i, row in enumerate(numbers):
-                    if info.form == "plain":
-                        call.read(info.native, one * row, address + i * one, one)
-                    else:
+                    if info.form == "fixed":
                         self.decode(made, info, row, 1, address + i * one, one)
+                    else:
+                        call.read(whole, one * row, address + i * one, one)
                 return
             index, out = call.buffer(8 * count, rows), call.buffer(size)
             status = lib.wcodec_resident_gather_queued(

@@ -8,6 +8,7 @@ import operator
 from types import EllipsisType
 from typing import Any
 
+from ._bases import Base
 from ._context import Progress
 from ._dtypes import DTYPES
 from ._errors import UnsupportedError, UsageError
@@ -37,6 +38,7 @@ class safe_open:  # noqa: N801 (the name of what it stands for)
         *,
         backend: str | None = None,
         threads: int | None = None,
+        base: Base = None,
     ) -> None:
         """
         Args:
@@ -47,6 +49,8 @@ class safe_open:  # noqa: N801 (the name of what it stands for)
             backend: what decodes: "cpu", "cuda:0", "opencl", "auto"; None: the device itself, else
                 the CPU. "mmap" and "pread", which safetensors takes here, mean None.
             threads: of the CPU; None: one for each core.
+            base: of deltas: files that they are differences from, or folders of them. Those in the
+                file's own folder are found by themselves.
 
         Raises:
             MissingFileError, FileError, CorruptError, NewerFormatError, LimitError, UsageError,
@@ -54,7 +58,7 @@ class safe_open:  # noqa: N801 (the name of what it stands for)
         """
         backend = compute_backend(backend)
         self._framework: Framework = _framework(framework, device, backend)
-        self._reader: AnyReader = open_any(filename, backend=backend, threads=threads)
+        self._reader: AnyReader = open_any(filename, backend=backend, threads=threads, base=base)
 
     def __enter__(self) -> safe_open:
         return self

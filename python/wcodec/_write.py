@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from . import _declarations as c
-from ._context import Progress, Watch, context, error_of, host_backend
+from ._context import Context, Progress, Watch, check, context, error_of, host_backend
 from ._dtypes import SAVE_ORDER
 from ._errors import UsageError, WcodecError, file_error
 from ._library import lib
+from ._loading import LibraryWork, Saving
 from ._options import encode_options
 
 Sink = Callable[[memoryview], None]
@@ -31,6 +32,26 @@ class Tensor(NamedTuple):
     nbytes: int
     keep: object
     """What owns the memory."""
+
+
+class Place(NamedTuple):
+    """Memory of a device, in which all tensors of a file are."""
+
+    backend: str
+    """What the library calls the device: "cuda:0"."""
+    memory: str
+    """The backend's name."""
+    queue: int
+    """Of what is at work there, as an integer: it is waited for."""
+
+
+def place(backend: str, threads: int | None, queue: int) -> Place:
+    """One that the library reads from; raises BackendError with the reason where it cannot."""
+    handles, error = c.wcodec_device_handles(), c.wcodec_error()
+    status = lib.wcodec_context_device(context(backend, threads).handle, handles, error)
+    if status != c.WCODEC_OK:
+        raise error_of(status, error)
+    return Place(backend, backend.partition(":")[0], queue)
 
 
 class Output:
@@ -67,9 +88,10 @@ def _is_text(value: str) -> bool:
     return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def _checked(
+def checked(
     tensors: Sequence[Tensor], metadata: dict[str, str] | None
 ) -> tuple[list[Tensor], dict[str, str]]:
+    """Both, found to be right; tensors in the order of a file."""
     for tensor in tensors:
         if not isinstance(tensor.name, str):
             raise TypeError(f"the name of a tensor is a str, not {type(tensor.name).__name__}")
@@ -84,45 +106,80 @@ def _checked(
     return sorted(tensors, key=lambda t: (SAVE_ORDER[t.dtype], t.name)), metadata
 
 
-def _encode(
-    tensors: Sequence[Tensor],
-    metadata: dict[str, str],
-    sink: Sink,
-    threads: int | None,
-    progress: Progress | None,
-    options: dict[str, Any],
-) -> None:
-    made, output = encode_options(**options), Output(sink)
-    used = context(host_backend(None), threads)
-    writer, error = ctypes.c_void_p(), c.wcodec_error()
+def check_save(names: Sequence[str], status: int, error: c.wcodec_error, path: str | None) -> None:
+    """Raise what a save failed with."""
+    if status == c.WCODEC_OK:
+        return
+    text = error.text.decode("utf-8", "replace")
+    known = [name for name in names if f'tensor "{name}"' in text]
+    check(status, error, files=[path] if path is not None else [], tensors=known[:1])
 
-    def check(status: int, tensor: str | None = None) -> None:
-        if status != c.WCODEC_OK:
-            output.check()
-            raise error_of(status, error, tensors=[] if tensor is None else [tensor])
 
-    def encode() -> int:
-        try:
-            check(lib.wcodec_writer_create(used.handle, output.function, None, made, writer, error))
-            for key, value in metadata.items():
-                check(lib.wcodec_writer_metadata(writer, key.encode(), value.encode(), error))
-            for t in tensors:
-                shape = (ctypes.c_uint64 * len(t.shape))(*t.shape)
-                number = c.ENUMERATIONS["wcodec_dtype"]["WCODEC_DTYPE_" + t.dtype]
-                status = lib.wcodec_writer_declare(
-                    writer, t.name.encode(), number, shape, len(t.shape), error
-                )
-                check(status, t.name)
-            for t in tensors:
-                check(lib.wcodec_writer_data(writer, t.address, t.nbytes, error))
-            check(lib.wcodec_writer_finish(writer, None, error))
-        finally:
-            lib.wcodec_writer_destroy(writer)
-        return c.WCODEC_OK
+def save_items(tensors: Sequence[Tensor]) -> ctypes.Array[c.wcodec_save_item]:
+    """The library's list of them; one at least, that there be an address."""
+    items = (c.wcodec_save_item * max(len(tensors), 1))()
+    for item, t in zip(items, tensors):
+        item.name = t.name.encode()
+        item.dtype = c.ENUMERATIONS["wcodec_dtype"]["WCODEC_DTYPE_" + t.dtype]
+        item.rank = len(t.shape)
+        item.shape = (ctypes.c_uint64 * max(len(t.shape), 1))(*t.shape)
+        item.source = t.address
+        item.size = t.nbytes
+    return items
 
-    watch = Watch(progress)
-    made.progress = watch.progress
-    watch.run(encode)
+
+class _Request:
+    """The arguments of a save, and what they refer to."""
+
+    def __init__(
+        self,
+        tensors: Sequence[Tensor],
+        metadata: dict[str, str],
+        place: Place | None,
+        threads: int | None,
+        options: dict[str, Any],
+    ) -> None:
+        self.context: Context = context(place.backend if place else host_backend(None), threads)
+        self.tensors = tensors
+        self.names = [t.name for t in tensors]
+        self.items = save_items(tensors)
+        self.encode = encode_options(**options)
+        pairs = [text.encode() for pair in metadata.items() for text in pair]
+        self.options = c.wcodec_save_options()
+        lib.wcodec_save_options_init_size(self.options, ctypes.sizeof(self.options))
+        self.options.encode = ctypes.pointer(self.encode)
+        self.options.metadata = (ctypes.c_char_p * (len(pairs) + 1))(*pairs, None)
+        if place is not None:
+            self.options.memory = place.memory.encode()
+            self.options.use_queue, self.options.queue = 1, place.queue
+
+    def check(self, status: int, error: c.wcodec_error, path: str | None = None) -> None:
+        check_save(self.names, status, error, path)
+
+    def run(self, progress: Progress | None, path: str | None = None) -> None:
+        """Save, to the end."""
+        watch, error = Watch(progress), c.wcodec_error()
+        self.encode.progress = watch.progress
+        handle, count = self.context.handle, len(self.tensors)
+        status = watch.run(
+            lambda: int(lib.wcodec_save(handle, self.items, count, self.options, None, error))
+        )
+        self.check(status, error, path)
+
+    def start(self, path: str) -> LibraryWork:
+        """Begin to save to the options' path."""
+        error, handle, count = c.wcodec_error(), ctypes.c_void_p(), len(self.tensors)
+        self.check(
+            lib.wcodec_save_start(
+                self.context.handle, self.items, count, self.options, handle, error
+            ),
+            error,
+            path,
+        )
+        keep, names = [t.keep for t in self.tensors], self.names
+        return LibraryWork(
+            "wcodec_saving", handle, self.context, keep, lambda s, e: check_save(names, s, e, path)
+        )
 
 
 def _plain(
@@ -179,40 +236,81 @@ def replacing(path: str) -> Iterator[Sink]:
         raise
 
 
+def _path(filename: str | os.PathLike[str]) -> str:
+    path = os.fspath(filename)
+    if not isinstance(path, str):
+        raise TypeError(f"the path is {type(path).__name__}: expected str or os.PathLike[str]")
+    if "\0" in path:
+        raise UsageError(f"{path!r}: the path has a zero byte in it", file=path)
+    return path
+
+
+def _to_path(request: _Request, path: str) -> _Request:
+    """Let a request go to a file, whose folder must be there."""
+    try:
+        os.stat(os.path.dirname(os.path.abspath(path)))
+    except OSError as error:
+        raise file_error(error, path) from None
+    request.options.path = os.fsencode(path)
+    return request
+
+
 def write_file(
     tensors: Sequence[Tensor],
     filename: str | os.PathLike[str],
     metadata: dict[str, str] | None,
     *,
+    place: Place | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> None:
-    """To a file, by its name: .safetensors is written plain."""
-    path = os.fspath(filename)
-    if not isinstance(path, str):
-        raise TypeError(f"the path is {type(path).__name__}: expected str or os.PathLike[str]")
-    ordered, metadata = _checked(tensors, metadata)
+    """To a file, by its name: .safetensors is written plain, from host memory only."""
+    path = _path(filename)
+    ordered, metadata = checked(tensors, metadata)
+    if not path.endswith(".safetensors"):
+        _to_path(_Request(ordered, metadata, place, threads, options), path).run(progress, path)
+        return
+    encode_options(**options)
     with replacing(path) as sink:
-        if path.endswith(".safetensors"):
-            encode_options(**options)
-            _plain(ordered, metadata, sink, progress)
-        else:
-            base = os.path.basename(path)
-            options.setdefault("name", base.removesuffix(".wcodec"))
-            _encode(ordered, metadata, sink, threads, progress, options)
+        _plain(ordered, metadata, sink, progress)
+
+
+def start_file(
+    tensors: Sequence[Tensor],
+    filename: str | os.PathLike[str],
+    metadata: dict[str, str] | None,
+    *,
+    place: Place | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Saving:
+    """Begin to write to a .wcodec file."""
+    path = _path(filename)
+    if path.endswith(".safetensors"):
+        raise UsageError(f"{path}: a .safetensors file is not written beside the caller", file=path)
+    ordered, metadata = checked(tensors, metadata)
+    request = _to_path(_Request(ordered, metadata, place, threads, options), path)
+    return Saving(path, request.start(path))
 
 
 def write_bytes(
     tensors: Sequence[Tensor],
     metadata: dict[str, str] | None,
     *,
+    place: Place | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> bytes:
     """To the bytes of a .wcodec file."""
-    ordered, metadata = _checked(tensors, metadata)
+    ordered, metadata = checked(tensors, metadata)
     made = bytearray()
-    _encode(ordered, metadata, made.extend, threads, progress, options)
+    output = Output(made.extend)
+    request = _Request(ordered, metadata, place, threads, options)
+    request.options.write = output.function
+    try:
+        request.run(progress)
+    finally:
+        output.check()
     return bytes(made)

@@ -19,16 +19,18 @@ from typing import Any, Union
 
 import numpy as np
 
+from ._bases import Base
 from ._context import Progress
 from ._dtypes import DTYPES, packed_shape
 from ._errors import UnsupportedError, UsageError
 from ._frameworks import Request, compute_backend, load_all
-from ._loading import Started
+from ._loading import Saving, Started
 from ._open import open_any
 from ._reader import AnyReader, Item
-from ._write import Tensor, write_bytes, write_file
+from ._sync import Message, apply, encode
+from ._write import Tensor, start_file, write_bytes, write_file
 
-__all__ = ["load", "load_file", "save", "save_file"]
+__all__ = ["delta_apply", "delta_encode", "load", "load_file", "save", "save_file"]
 
 Array = np.ndarray[Any, Any]
 Path = Union[str, "os.PathLike[str]"]
@@ -146,6 +148,7 @@ def load_file(
     threads: int | None = None,
     names: Iterable[str] | None = None,
     progress: Progress | None = None,
+    base: Base = None,
 ) -> dict[str, Array]:
     """All tensors of a .wcodec or .safetensors file, a model folder, or a *.safetensors.index.json.
 
@@ -156,6 +159,8 @@ def load_file(
         threads: None: one for each core.
         names: only these tensors.
         progress: called as progress(done, total) with bytes.
+        base: of deltas: files that they are differences from, or folders of them. Those in the
+            file's own folder are found by themselves.
 
     Returns:
         Arrays by name, in the order of their data; each owns its memory and can be written to.
@@ -164,7 +169,7 @@ def load_file(
         MissingFileError, FileError, CorruptError, NewerFormatError, LimitError, OutOfMemoryError,
         TensorNotFoundError, BackendError, UsageError: see each; all are WcodecError.
     """
-    reader = open_any(filename, backend=compute_backend(backend), threads=threads)
+    reader = open_any(filename, backend=compute_backend(backend), threads=threads, base=base)
     try:
         return load_all(reader, Framework(), names, progress)
     finally:
@@ -229,3 +234,39 @@ def save_file(
         FileError, OutOfMemoryError, CancelledError.
     """
     write_file(_tensors(tensor_dict), filename, metadata, **options)
+
+
+def async_save_file(
+    tensor_dict: dict[str, Array],
+    filename: Path,
+    metadata: dict[str, str] | None = None,
+    **options: Any,
+) -> Saving:
+    """Begin to write arrays to a .wcodec file and return at once; arguments as those of
+    save_file(), without progress. They must not change until it has ended.
+
+    Returns:
+        A Saving: done(), progress(), cancel(), wait().
+    """
+    return start_file(_tensors(tensor_dict), filename, metadata, **options)
+
+
+def delta_encode(old: dict[str, Array], new: dict[str, Array], **options: Any) -> bytes:
+    """As wcodec.delta_encode(), of arrays of any layout and byte order."""
+    return encode(_tensors(old), _tensors(new), **options)
+
+
+def delta_apply(weights: dict[str, Array], message: Message, **options: Any) -> None:
+    """As wcodec.delta_apply(), to arrays that are contiguous, little-endian and writable."""
+    made = _tensors(weights)
+    for tensor in made:
+        array = weights[tensor.name]
+        if not isinstance(array, np.ndarray) or tensor.address != array.ctypes.data:
+            raise UsageError(
+                f"tensor {tensor.name!r} cannot be changed in place: expected an array that is "
+                "contiguous and little-endian",
+                tensor=tensor.name,
+            )
+        if not array.flags.writeable:
+            raise UsageError(f"tensor {tensor.name!r} is read-only", tensor=tensor.name)
+    apply(made, message, **options)

@@ -26,14 +26,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import torch
 
+from ._bases import Base
 from ._context import Progress
 from ._dtypes import DTYPES, packed_shape
 from ._errors import BackendError, SharedTensorsError, UnsupportedError, UsageError
 from ._frameworks import Request, compute_backend, described
-from ._loading import Started
+from ._loading import Saving, Started
 from ._open import open_any
 from ._reader import AnyReader, Item, TensorInfo
-from ._write import Tensor, write_bytes, write_file
+from ._sync import Message, apply, encode
+from ._write import Place, Tensor, place, start_file, write_bytes, write_file
 
 if TYPE_CHECKING:
     from ._torch_decoded import DecodedLinear
@@ -47,6 +49,8 @@ __all__ = [
     "Linear",
     "ResidentModel",
     "Shard",
+    "delta_apply",
+    "delta_encode",
     "load",
     "load_file",
     "load_model",
@@ -390,6 +394,7 @@ def load_file(
     device_map: Mapping[str, Device] | None = None,
     shard: Shard | None = None,
     progress: Progress | None = None,
+    base: Base = None,
 ) -> dict[str, torch.Tensor]:
     """All tensors of a .wcodec or .safetensors file, a model folder, or a *.safetensors.index.json.
 
@@ -404,6 +409,8 @@ def load_file(
         shard: the part of each tensor that one rank keeps.
         progress: called as progress(done, total) with bytes; anew for each device, and for each GiB
             of what a shard cuts from whole tensors.
+        base: of deltas: files that they are differences from, or folders of them. Those in the
+            file's own folder are found by themselves.
 
     Returns:
         Tensors by name, in the order of their data; each has storage of its own.
@@ -414,7 +421,7 @@ def load_file(
         torch.OutOfMemoryError where torch cannot allocate.
     """
     backend = compute_backend(backend)
-    reader = open_any(filename, backend=backend, threads=threads)
+    reader = open_any(filename, backend=backend, threads=threads, base=base)
     try:
         return load_into(
             reader,
@@ -466,7 +473,7 @@ def shared_groups(tensors: Mapping[str, torch.Tensor]) -> list[list[str]]:
     return [group for group in groups if len(group) > 1]
 
 
-def _tensors(tensors: dict[str, torch.Tensor]) -> list[Tensor]:
+def _check(tensors: dict[str, torch.Tensor], shared: bool = False) -> None:
     if not isinstance(tensors, dict):
         raise UsageError(f"expected a dict of tensors, got {type(tensors).__name__}")
     for name, tensor in tensors.items():
@@ -488,17 +495,45 @@ def _tensors(tensors: dict[str, torch.Tensor]) -> list[Tensor]:
             raise UsageError(
                 f"tensor {name!r} is not contiguous: call .contiguous() first", tensor=str(name)
             )
-    shared = shared_groups(tensors)
-    if shared:
+    groups = [] if shared else shared_groups(tensors)
+    if groups:
         raise SharedTensorsError(
-            f"these tensors share memory, and would not when loaded again: {shared}; "
+            f"these tensors share memory, and would not when loaded again: {groups}; "
             "save_model() keeps one of each"
         )
-    return [_tensor(name, tensor) for name, tensor in tensors.items()]
 
 
-def _tensor(name: str, tensor: torch.Tensor) -> Tensor:
-    held = tensor.detach().to("cpu").resolve_conj().resolve_neg()
+def _tensors(
+    tensors: dict[str, torch.Tensor], direct: bool, threads: int | None
+) -> tuple[list[Tensor], Place | None]:
+    """What is written, and the device whose memory all of it is in, if the library reads that:
+    else copies in host memory."""
+    _check(tensors)
+    found = _place(tensors.values(), threads) if direct else None
+    return [_tensor(name, t, None if found else "cpu") for name, t in tensors.items()], found
+
+
+def _place(tensors: Iterable[torch.Tensor], threads: int | None) -> Place | None:
+    """The device that all of them are on, if the library reads its memory."""
+    devices = {tensor.device for tensor in tensors if tensor.numel()}
+    if len(devices) != 1 or torch.version.hip:
+        return None
+    device = devices.pop()
+    if device.type != "cuda":
+        return None
+    queue = torch.cuda.current_stream(device).cuda_stream
+    try:
+        return place(f"cuda:{device.index or 0}", threads, queue)
+    except BackendError as error:
+        log.warning("%s; tensors are copied to host memory", error)
+        return None
+
+
+def _tensor(name: str, tensor: torch.Tensor, device: str | None) -> Tensor:
+    held = tensor.detach()
+    if device is not None:
+        held = held.to(device)
+    held = held.resolve_conj().resolve_neg()
     shape = tuple(held.shape)
     dtype = _NAMES[held.dtype]
     if DTYPES[dtype].bits == 4:  # torch shows pairs
@@ -510,7 +545,8 @@ def save(
     tensors: dict[str, torch.Tensor], metadata: dict[str, str] | None = None, **options: Any
 ) -> bytes:
     """The bytes of a .wcodec file with these tensors; arguments as those of save_file()."""
-    return write_bytes(_tensors(tensors), metadata, **options)
+    made, found = _tensors(tensors, True, options.get("threads"))
+    return write_bytes(made, metadata, place=found, **options)
 
 
 def save_file(
@@ -524,7 +560,8 @@ def save_file(
     The file appears when it is complete; one of that name is replaced then, and kept on failure.
 
     Args:
-        tensors: contiguous, dense, on any device, no two of which share memory.
+        tensors: contiguous, dense, on any device, no two of which share memory. Where all are on
+            one CUDA device, they come from there by pieces, when torch's current stream is done.
         filename: its path.
         metadata: text to keep with them (`__metadata__`).
         **options: as those of wcodec.compress(): level=3, lossy=None, threads=None, ...
@@ -534,7 +571,80 @@ def save_file(
         format lacks, or an option that is wrong. SharedTensorsError (a RuntimeError too).
         FileError, OutOfMemoryError, CancelledError.
     """
-    write_file(_tensors(tensors), filename, metadata, **options)
+    direct = not str(os.fspath(filename)).endswith(".safetensors")
+    made, found = _tensors(tensors, direct, options.get("threads"))
+    write_file(made, filename, metadata, place=found, **options)
+
+
+def async_save_file(
+    tensors: dict[str, torch.Tensor],
+    filename: Path,
+    metadata: dict[str, str] | None = None,
+    **options: Any,
+) -> Saving:
+    """Begin to write tensors to a .wcodec file and return at once; arguments as those of
+    save_file(), without progress.
+
+        saving = wcodec.torch.async_save_file(model.state_dict(), "checkpoint.wcodec")
+        ...
+        saving.wait()
+
+    The tensors must not change until it has ended; those that are not all on one CUDA device, or in
+    host memory, are copied to host memory before it begins.
+
+    Returns:
+        A Saving: done(), progress(), cancel(), wait().
+    """
+    made, found = _tensors(tensors, True, options.get("threads"))
+    return start_file(made, filename, metadata, place=found, **options)
+
+
+def delta_encode(
+    old: dict[str, torch.Tensor], new: dict[str, torch.Tensor], **options: Any
+) -> bytes:
+    """As wcodec.delta_encode(): old and new tensors are each on any device; where all of one are on
+    one CUDA device they come from there, when torch's current stream is done. Tied weights may be
+    the same memory."""
+    for tensors in (old, new):
+        _check(tensors, shared=True)
+    threads = options.get("threads")
+    places = [_place(tensors.values(), threads) for tensors in (old, new)]
+    if places[0] is not None and places[1] is not None and places[0] != places[1]:
+        places[0] = None  # of two devices one is copied
+    made = [
+        [_tensor(name, t, None if found else "cpu") for name, t in tensors.items()]
+        for tensors, found in zip((old, new), places)
+    ]
+    return encode(*made, old_place=places[0], new_place=places[1], **options)
+
+
+def delta_apply(weights: dict[str, torch.Tensor], message: Message, **options: Any) -> None:
+    """As wcodec.delta_apply(), to tensors in host memory or all on one CUDA device, where it is
+    done when torch's current stream is, and before this returns."""
+    _check(weights, shared=True)
+    found = _place(weights.values(), options.get("threads"))
+    if found is None and any(t.device.type != "cpu" for t in weights.values()):
+        raise UsageError(
+            "weights are changed in host memory, or in that of one CUDA device that the library "
+            "can use: see the log"
+        )
+    made = [_tensor(name, t, None) for name, t in weights.items()]
+    for tensor in made:
+        if tensor.address != weights[tensor.name].data_ptr():
+            raise UsageError(
+                f"tensor {tensor.name!r} is a conjugate or negative view: resolve it first",
+                tensor=tensor.name,
+            )
+    states = options.pop("states", None)
+    became: dict[str, str] = {}
+    try:
+        apply(made, message, place=found, states=became, **options)
+    finally:
+        for name, state in became.items():
+            if state != "before":  # autograd refuses what it kept of the old ones
+                torch.autograd.graph.increment_version(weights[name])
+        if states is not None:
+            states.update(became)
 
 
 def _tied(state: Mapping[str, torch.Tensor], preferred: Iterable[str] = ()) -> dict[str, str]:

@@ -41,6 +41,16 @@ def fragments(seed=1, dtype="I8", rows=40, columns=300, **more):
     return encode.FragmentsPayload(random.Random(seed), dtype, rows, columns, **more)
 
 
+def in_fields(seed=1, count=100, fields=((2, "t", 1), (32, "t", 0)), **more):
+    """Records of fields of a width and a coding."""
+    more.setdefault("outlier_rate", 0.01)
+    return encode.RecordsPayload(random.Random(seed), count, list(fields), **more)
+
+
+def masked_tensor(seed=1, dtype="F32", n=9000, share=0.5, kinds="zt", **more):
+    return encode.MaskedPayload(random.Random(seed), dtype, n, share, kinds, **more)
+
+
 def file_of(*entries, **more):
     return encode.container(list(entries), **more), b"".join(e.data for e in entries)
 
@@ -56,6 +66,9 @@ def every_coding(front=False):
     entries.append(encode.FixedPayload(random.Random(5), 2, 9, 2, 1, rate=0.002, spill=1).entry(name="fixed"))
     entries.append(fragments(rows=17, columns=3, split=[(CODED, 8)], modes=(1,)).entry(name="fragments"))
     entries.append(encode.packed_entry(tensor(6, "I8", n=65, profile=P8, pool=1), name="packed", dtype="I8", shape=(65,)))
+    entries.append(in_fields(5, 13, [(1, "t", 0), (3, "c", 0), (4, "z", 0)], modes=(1,)).entry(name="records"))
+    entries.append(masked_tensor(8, "I16", 29, 0.4, "zz").entry(name="masked"))
+    entries.append(encode.inline_entry(b"inline"))
     entries.append(encode.chunk_entry(bytes(40) + b"chunk", 40, name="chunks", dtype="U8", shape=(45,)))
     entries.append(encode.alias_entry(entries, 2, name="alias", dtype="U8", shape=(65,)))
     entries.append(encode.empty_entry(name="empty", dtype="F64", shape=(0,)))
@@ -199,7 +212,22 @@ def records():
         yield "alias of " + name, expected, *file_of(a, e, changed(name="v"))
     first = encode.alias_entry([a], 0, name="u", dtype="U8", shape=(12,))
     yield "alias of an alias", "corrupt", *file_of(a, first, Entry(a.data, 3, varint(1), name="v", shape=(12,)))
-    newer = changed(coding=9, parameters=b"")
+    between = encode.inline_entry(b"between")
+    yield "inline", "ok", *file_of(a, between, b)
+    yield "inline, in groups", "ok", *file_of(a, between, b, groups=(1, 2))
+    yield "inline, 4096 bytes", "ok", *file_of(a, encode.inline_entry(bytes(4096)))
+    yield "inline, 4097 bytes", "corrupt", *file_of(a, encode.inline_entry(bytes(4097)))
+    yield "inline, empty", "corrupt", *file_of(a, encode.inline_entry(b""))
+    yield "alias of what is inline", "corrupt", *file_of(between, Entry(between.data, 3, varint(0)))
+    yield "inline tensor", "corrupt", *file_of(Entry(b"between", 12, b"between", name="t", shape=(7,)))
+    for name, bytes_ in (("too few", b"betwee"), ("too many", b"between.")):
+        e = encode.inline_entry(b"between")
+        e.parameters = bytes_
+        yield "inline, bytes %s" % name, "corrupt", *file_of(a, e)
+    e = encode.inline_entry(b"between")
+    e.payload, e.data = b"payload", b"between"
+    yield "inline with a payload", "corrupt", *file_of(a, e)
+    newer = changed(coding=99, parameters=b"")
     yield "alias of something newer", "newer", *file_of(newer, Entry(newer.data, 3, varint(0), name="v", shape=(12,)))
     t = entry(tensor())
     t.payload_hash = 12345
@@ -785,6 +813,143 @@ def packed_wrong():
     yield "packed: runs", "corrupt", *file_of(with_runs)
 
 
+def in_records():
+    every = [(2, "p", 1), (3, "c", 0), (16, "t", 0), (8, "z", 0), (4, "t", 2), (8, "c", 3)]
+    for count in (1, 2, 33, 5000):
+        yield "records of every coding: %d" % count, "ok", *file_of(in_fields(1, count, [f for f in every if f[1] != "p" or count < 5000]).entry(name="t"))
+    yield "records: fields in another order", "ok", *file_of(in_fields(2, 77, every, shuffled=True).entry(name="t"))
+    yield "records of one byte", "ok", *file_of(in_fields(3, 300, [(1, "t", 0)]).entry(name="t"))
+    yield "records of 4096 bytes", "ok", *file_of(in_fields(4, 3, [(4095, "z", 0), (1, "c", 0)]).entry(name="t"))
+    yield "records: 16 fields", "ok", *file_of(in_fields(5, 20, [(1 + i, "cz"[i % 2], 0) for i in range(16)]).entry(name="t"))
+    yield "records: elements of two records", "ok", *file_of(in_fields(6, 20, [(3, "t", 1), (1, "c", 2)]).entry(name="t"))
+    yield "records: no payload", "ok", *file_of(in_fields(7, 20, [(1, "c", 0), (2, "c", 1)]).entry(name="t"))
+    yield "records: all modes, several tiles", "ok", *file_of(in_fields(8, 700, modes=(0, 1, 2)).entry(name="t"))
+    e = in_fields().entry(name="t")
+    yield "records: an alias", "ok", *file_of(e, encode.alias_entry([e], 0, name="u", dtype="U8", shape=(100, 34)))
+    blob = in_fields().entry()
+    yield "records: a blob", "ok", *file_of(blob)
+
+
+def masked_right():
+    for dtype in ("I8", "BF16", "F32", "F64"):
+        for n in (1, 8, 9, 4096, 4097, 3 * 4096 - 1):
+            yield "masked: %d of %s" % (n, dtype), "ok", *file_of(masked_tensor(2, dtype, n).entry(name="t"))
+    for name, share, kinds in (("one value", 0, "zz"), ("all values", 1, "zt"), ("constants", 0.5, "cc"), ("packed values", 0.1, "zp")):
+        yield "masked: %s" % name, "ok", *file_of(masked_tensor(3, "BF16", 5000, share, kinds).entry(name="t"))
+    for t in (12, 13, 16):
+        yield "masked: tiles of 2^%d" % t, "ok", *file_of(masked_tensor(4, n=9000, t=t).entry(name="t"))
+    e = masked_tensor(6).entry(name="t")
+    yield "masked: an alias", "ok", *file_of(e, encode.alias_entry([e], 0, name="u", dtype="F32", shape=(9000,)))
+    yield "masked: a blob", "ok", *file_of(masked_tensor(7).entry())
+
+
+def masked_wrong():
+    def spoiled(change, **more):
+        p = masked_tensor(**more)
+        change(p)
+        return file_of(p.entry(name="t"))
+
+    def member(name, value):
+        return lambda p: setattr(p, name, value)
+
+    def count(i, more):
+        def change(p):
+            p.counts[i] += more
+        return change
+
+    def both(*changes):
+        def change(p):
+            for c in changes:
+                c(p)
+        return change
+
+    def last_bits(p):
+        mask = bytearray(p.mask.data)
+        mask[-1] |= 128
+        p.mask = encode.chunk_entry(bytes(mask), 1 << 20)
+    yield "masked: another form", "newer", *spoiled(member("form", 2))
+    for name, change in (("w of 4", member("w", 4)), ("w of 3", member("w", 3)), ("w of 1", member("w", 1)), ("t of 11", member("t", 11)), ("t of 17", member("t", 17)), ("t of 16", member("t", 16)),
+                         ("no values", member("values", 0)), ("2^63 values", member("values", 1 << 63)), ("2^64 - 1 values", member("values", (1 << 64) - 1)), ("more values than elements", member("values", 9001)),
+                         ("another check", member("check", 1)), ("a count less", count(1, -1)), ("a count more", count(1, 1)), ("counts of other tiles", both(count(0, 1), count(1, -1))),
+                         ("a count of 2^32 - 1", lambda p: p.counts.__setitem__(0, (1 << 32) - 1)), ("counts that go round", both(lambda p: p.counts.__setitem__(0, (1 << 32) - 1), count(1, 1))),
+                         ("a count too few", lambda p: p.counts.pop()), ("a count too many", lambda p: p.counts.append(0)), ("another mask", lambda p: setattr(p, "mask", encode.chunk_entry(bytes(1125), 1 << 20))),
+                         ("a mask of ones", lambda p: setattr(p, "mask", encode.constant_entry(b"\xff", 1125))), ("mask and values exchanged", lambda p: p.__dict__.update(mask=p.part, part=p.mask)),
+                         ("a part of coding 3", lambda p: setattr(p.part, "coding", 3)), ("a part of coding 9", lambda p: setattr(p.part, "coding", 9)), ("a part of coding 10", lambda p: setattr(p.part, "coding", 10)),
+                         ("a part of coding 11", lambda p: setattr(p.part, "coding", 11)), ("a part of coding 12", lambda p: setattr(p.part, "coding", 12)), ("a part of coding 255", lambda p: setattr(p.part, "coding", 255)),
+                         ("parameters and a byte", lambda p: setattr(p.part, "parameters", p.part.parameters + b"\0")), ("parameters cut", lambda p: setattr(p.part, "parameters", p.part.parameters[:-1])),
+                         ("a payload more", lambda p: setattr(p.part, "payload", p.part.payload + bytes(16))), ("a payload cut", lambda p: setattr(p.part, "payload", p.part.payload[:-16]))):
+        yield "masked: %s" % name, "corrupt", *spoiled(change)
+    yield "masked: bits after the end", "corrupt", *spoiled(last_bits, n=9001)
+    e = masked_tensor().entry(name="t")
+    for n in range(len(e.parameters)):
+        e = masked_tensor().entry(name="t")
+        e.parameters = e.parameters[:n]
+        yield "masked: parameters cut at %d" % n, "corrupt", *file_of(e)
+    for n in (0, 1, 11, 12, 16, 100, 1000, len(e.payload) - 1):
+        e = masked_tensor().entry(name="t")
+        e.payload = e.payload[:n]
+        yield "masked: payload cut at %d" % n, "corrupt", *file_of(e)
+    e = masked_tensor().entry(name="t")
+    e.size, e.shape = 1 << 48, (1 << 46,)
+    yield "masked: of 2^48 bytes in a small payload", "corrupt", *file_of(e, size=1 << 48)
+
+
+def records_wrong():
+    def spoiled(change, entry_too=None, **more):
+        p = in_fields(**more)
+        change(p)
+        e = p.entry(name="t")
+        if entry_too:
+            entry_too(e)
+        return file_of(e)
+
+    def field(i, k, value):
+        def change(p):
+            p.fields[i][k] = value
+        return change
+
+    def both(*changes):
+        def change(p):
+            for c in changes:
+                c(p)
+        return change
+    for name, change in (("overlapping", field(1, 0, 1)), ("the same", field(1, 0, 0)), ("a gap", both(field(1, 0, 3), field(1, 1, 31))), ("beyond the record", field(1, 0, 33)), ("far beyond", field(1, 0, 1 << 40)),
+                         ("a byte not covered", lambda p: p.fields.pop()), ("wider than the record", field(1, 1, 35)), ("of 2^63 bytes", field(1, 1, 1 << 63)), ("of no bytes", field(1, 1, 0)),
+                         ("one too many", lambda p: p.fields.append([34, 1, 0, b"\0\0", b""])), ("one again", lambda p: p.fields.append(list(p.fields[0]))), ("none", lambda p: p.fields.clear()),
+                         ("17", lambda p: p.fields.extend([34 + i, 1, 0, b"\0\0", b""] for i in range(15))), ("255", lambda p: p.fields.extend([34 + i, 1, 0, b"\0\0", b""] for i in range(253))),
+                         ("parameters and a byte", lambda p: field(0, 3, p.fields[0][3] + b"\0")(p)), ("parameters cut", lambda p: field(0, 3, p.fields[0][3][:-1])(p)),
+                         ("a payload more", lambda p: field(0, 4, p.fields[0][4] + bytes(16))(p)), ("a payload cut", lambda p: field(1, 4, p.fields[1][4][:-16])(p))):
+        yield "records: fields, " + name, "corrupt", *spoiled(change)
+    for name, size in (("0", 0), ("33", 33), ("35", 35), ("68", 68), ("4097", 4097), ("2^16 + 34", (1 << 16) + 34), ("2^63", 1 << 63)):
+        yield "records of %s bytes" % name, "corrupt", *spoiled(lambda p, size=size: setattr(p, "record", size))
+    yield "records of another form", "newer", *spoiled(lambda p: setattr(p, "form", 2))
+    for coding in (3, 4, 5, 6, 7, 9, 10, 255):
+        yield "records: a field of coding %d" % coding, "newer", *spoiled(field(1, 2, coding))
+    constant = [(2, "c", 1), (32, "z", 0)]
+    for name, change in (("elements of 2^4 bytes", field(0, 3, b"\4" + bytes(16))), ("elements that do not fit", field(0, 3, b"\3" + bytes(8))), ("with a payload", field(0, 4, bytes(16)))):
+        yield "records: constant, " + name, "corrupt", *spoiled(change, count=101, fields=constant)
+    for name, change in (("of no bytes", field(1, 3, b"\0")), ("of 2^24 + 1 bytes", field(1, 3, varint((1 << 24) + 1))), ("more than there is", field(1, 4, bytes(8)))):
+        yield "records: chunks, " + name, "corrupt", *spoiled(change, fields=constant)
+    right = in_fields().entry(name="t")
+    for n in range(len(right.parameters)):
+        yield "records: parameters cut at %d" % n, "corrupt", *spoiled(lambda p: None, lambda e, n=n: setattr(e, "parameters", e.parameters[:n]))
+    yield "records: a byte after the parameters", "corrupt", *spoiled(lambda p: None, lambda e: setattr(e, "parameters", e.parameters + b"\0"))
+    for n in (0, 1, 16, len(right.payload) // 2, len(right.payload) - 1):
+        yield "records: payload cut at %d" % n, "corrupt", *spoiled(lambda p: None, lambda e, n=n: setattr(e, "payload", e.payload[:n]))
+    yield "records: payload and 16 bytes", "corrupt", *spoiled(lambda p: None, lambda e: setattr(e, "payload", e.payload + bytes(16)))
+    gap = [(1, "z", 0), (33, "z", 0)]
+    first = len(in_fields(fields=gap).fields[0][4])
+
+    def spoil_gap(e):
+        e.payload = e.payload[:first] + b"\1" + e.payload[first + 1:]
+    yield "records: a byte between payloads", "corrupt", *spoiled(lambda p: None, spoil_gap, fields=gap)
+    for at in range(0, len(right.payload), 97):
+        yield "records: bit of byte %d" % at, "same", *spoiled(lambda p: None, lambda e, at=at: setattr(e, "payload", e.payload[:at] + bytes([e.payload[at] ^ 4]) + e.payload[at + 1:]))
+    thin = in_fields(fields=[(2, "c", 1), (32, "t", 0)]).entry(name="t")
+    thin.size, thin.shape = 34 << 42, (1 << 42, 34)
+    yield "records of 2^47 bytes in a small payload", "limit", *file_of(thin, size=34 << 42)
+
+
 def sums():
     """Sizes that follow from the index and are too large to hold; the hash cannot be right, and nothing may be taken for it."""
     e = encode.constant_entry(b"\0", 1, name="t", dtype="U8", shape=(1 << 47,))
@@ -814,6 +979,6 @@ def sums():
 
 def cases():
     for group in (framing, groups, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, blocks, lossy_right, lossy_wrong, lossy_records, fixed_right, fixed_wrong,
-                  fixed_records, in_fragments, packed_right, packed_wrong, sums):
+                  fixed_records, in_fragments, packed_right, packed_wrong, in_records, records_wrong, masked_right, masked_wrong, sums):
         for name, expected, data, original in group():
             yield name, expected, data, original

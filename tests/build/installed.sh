@@ -30,7 +30,7 @@ prefix=$(env -u PKG_CONFIG_SYSROOT_DIR pkg-config --variable=prefix wcodec)
 run "plugindir in wcodec.pc" test -n "$(pkg-config --variable=plugindir wcodec)"
 
 flags=$(pkg-config --cflags --libs wcodec) || { failed=$((failed + 1)); finish; }
-for example in compress-tensors decode-tensor load-model multiply; do
+for example in compress-tensors decode-tensor load-model multiply sync-weights; do
     # shellcheck disable=SC2086
     run "build $example" $CC -std=c11 -Wall -Wextra -Werror $SANITIZER_FLAGS -o "$root/$example" \
         "$top_srcdir/examples/$example.c" $flags
@@ -46,6 +46,8 @@ run "what was loaded" grep -q '^[a-z]*:[0-9]*: [1-9][0-9]* tensors, [1-9]' "$roo
 run "multiply" "$root/multiply" "$root/made.wcodec" >"$root/products"
 run "what it computed" grep -q \
     '^layer\.0\.weight \[256, 64\] plain, 65536 of 65536 bytes: 32736$' "$root/products"
+run "sync-weights" "$root/sync-weights" >"$root/synchronised"
+run "what it synchronised" grep -q '^1 tensor of 262144 bytes by a message of less than [1-9][0-9]*00: the same$' "$root/synchronised"
 run "refuses a missing tensor" sh -c '! "$1" "$2" no.such.tensor 2>"$3"' sh "$root/decode-tensor" \
     "$root/made.wcodec" "$root/message"
 run "says which" grep -q 'no\.such\.tensor' "$root/message"

@@ -12,7 +12,7 @@ top = os.environ.get("top_srcdir", ".")
 build = os.environ.get("top_builddir", ".")
 
 # What backend.h declares and each backend defines for itself: once a folder.
-HANDLES = {"wcodec_" + name for name in ("backend_state", "batch", "device", "event", "memory", "queue")}
+HANDLES = {"wcodec_" + name for name in ("backend_state", "batch", "device", "event", "kept", "memory", "queue")}
 # What one of several headers defines in each program: a warp by the dialect, and a lossy tile in place of what is not compiled.
 ALTERNATIVES = {
     "wcodec_warp": {"backends/kernels/dialect_cuda.h", "backends/kernels/dialect_opencl.h", "backends/emulate/lanes.h"},

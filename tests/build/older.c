@@ -217,6 +217,90 @@ static void load(void)
     END(device);
 }
 
+static void save(void)
+{
+    GUARDED(wcodec_save_options) options;
+    GUARDED(wcodec_save_item) item;
+    GUARDED(wcodec_encode_report) report;
+    static struct file saved;
+    const uint64_t shape[] = {ELEMENTS};
+    wcodec_saving *saving = NULL;
+    wcodec_error err;
+    BEGIN(options);
+    BEGIN(item);
+    BEGIN(report);
+    item.it = (wcodec_save_item){.name = "weights",
+                                 .dtype = WCODEC_DTYPE_F32,
+                                 .rank = 1,
+                                 .shape = shape,
+                                 .source = (uint64_t)(uintptr_t)weights,
+                                 .size = sizeof weights};
+    wcodec_save_options_init(&options.it);
+    CHECK(options.it.fd == -1 && options.it.path == NULL && options.it.done == NULL);
+    options.it.write = append;
+    options.it.opaque = &saved;
+    CHECK(wcodec_save(context, &item.it, 1, &options.it, &report.it, &err) == WCODEC_OK);
+    CHECK(report.it.tensors == 1 && report.it.coded_size == saved.size);
+    CHECK(report.it.reserved[0] == 0);
+    saved.size = 0;
+    CHECK(wcodec_save_start(context, &item.it, 1, &options.it, &saving, &err) == WCODEC_OK);
+    CHECK(wcodec_saving_wait(saving, NULL, &err) == WCODEC_OK);
+    CHECK(report.it.coded_size == saved.size);
+    wcodec_saving_destroy(saving);
+#ifdef AGE_newer
+    options.it.newer = 1;
+    CHECK(wcodec_save(context, &item.it, 1, &options.it, NULL, &err) == WCODEC_ERROR_USAGE);
+    options.it.newer = 0;
+    item.it.newer = 1;
+    CHECK(wcodec_save(context, &item.it, 1, &options.it, NULL, &err) == WCODEC_ERROR_USAGE);
+    CHECK(strstr(err.text, "reserved") != NULL);
+#endif
+    END(options);
+    END(item);
+    END(report);
+}
+
+static void synchronise(void)
+{
+    GUARDED(wcodec_delta_encode_options) encode;
+    GUARDED(wcodec_delta_apply_options) options;
+    GUARDED(wcodec_delta_report) report;
+    const uint64_t shape[] = {ELEMENTS};
+    void *message = NULL;
+    size_t size;
+    wcodec_error err;
+    BEGIN(encode);
+    BEGIN(options);
+    BEGIN(report);
+    wcodec_save_item item = {.name = "weights",
+                             .dtype = WCODEC_DTYPE_F32,
+                             .rank = 1,
+                             .shape = shape,
+                             .source = (uint64_t)(uintptr_t)weights,
+                             .size = sizeof weights};
+    wcodec_delta_encode_options_init(&encode.it);
+    wcodec_delta_apply_options_init(&options.it);
+    CHECK(encode.it.write == NULL && options.it.verify == WCODEC_DELTA_VERIFY_BEFORE);
+    CHECK(wcodec_delta_encode(context, &item, 1, &item, 1, &encode.it, &message, &size, NULL,
+                              &err) == WCODEC_OK);
+    CHECK(wcodec_delta_apply(context, message, size, &item, 1, &options.it, &report.it, &err) ==
+          WCODEC_OK);
+    CHECK(report.it.tensors == 1 && report.it.equal == 1 && report.it.size == sizeof weights);
+    CHECK(report.it.reserved[0] == 0);
+#ifdef AGE_newer
+    encode.it.newer = 1;
+    CHECK(wcodec_delta_encode(context, &item, 1, &item, 1, &encode.it, &message, &size, NULL,
+                              &err) == WCODEC_ERROR_USAGE);
+    options.it.newer = 1;
+    CHECK(wcodec_delta_apply(context, message, size, &item, 1, &options.it, NULL, &err) ==
+          WCODEC_ERROR_USAGE);
+#endif
+    wcodec_delta_free(context, message);
+    END(encode);
+    END(options);
+    END(report);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) {
@@ -231,6 +315,8 @@ int main(int argc, char **argv)
     describe();
     decode();
     load();
+    save();
+    synchronise();
     wcodec_reader_close(reader);
     wcodec_context_destroy(context);
     return failures != 0;

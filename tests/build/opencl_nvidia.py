@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""What NVIDIA's OpenCL compiler makes of each kernel of kernels.def and products.def, without its driver: clang's
-front end, CUDA's libnvvm, which is what the driver has, and ptxas.
+"""What NVIDIA's OpenCL compiler makes of each kernel of kernels.def, products.def and tile_encoders.def, without its
+driver: clang's front end, CUDA's libnvvm, which is what the driver has, and ptxas.
 
     python3 tests/build/opencl_nvidia.py [-k FOLDER] [KERNEL...]
 
@@ -134,6 +134,40 @@ def product_row(name, kind, bits, eights, staged, registers):
     }
 
 
+def coder_rows():
+    """Of tile_encoders.def and measures.def, with the steps and registers of backends/opencl/encode_tiles.c."""
+    text = (KERNELS / "tile_encoders.def").read_text()
+    profiles = {"WCODEC_PAIRS": 1, "WCODEC_P12": 2, "WCODEC_P8": 3}
+    for name, log2, raw, profile in re.findall(
+        r"(?m)^WCODEC_TILE_ENCODER\((\w+), (\d+), (\d+), (\w+)\)", text
+    ):
+        yield coder_row(name, 0, log2, raw, profiles[profile], 3)
+    for step, (name, groups) in enumerate(
+        re.findall(r"(?m)^WCODEC_TILE_STEP\((\w+), \w+, (\d+)\)", text)
+    ):
+        yield coder_row(name, 1 + step, 0, 0, 0, groups)
+    text = (KERNELS / "measures.def").read_text()
+    for name, log2 in re.findall(r"(?m)^WCODEC_MEASURE\((\w+), (\d)\)", text):
+        yield coder_row(name, 4, log2, 0, 0, 4)
+    for name in re.findall(r"(?m)^WCODEC_MEASURE_SUMS\((\w+)\)", text):
+        yield coder_row(name, 5, 0, 0, 0, 4)
+
+
+def coder_row(name, step, log2, raw, profile, groups):
+    return {
+        "name": name,
+        "family": "CODER",
+        "coder": {
+            "": step,
+            "_ELEMENT_LOG2": log2,
+            "_RAW": raw,
+            "_PROFILE": profile,
+            "_COPIES_LOG2": 2,
+        },
+        "registers": 65536 // (256 * int(groups)) // 8 * 8,
+    }
+
+
 def front_end(row, folder):
     prelude = folder / "prelude.h"
     out = folder / (row["name"] + ".ll")
@@ -146,6 +180,7 @@ def front_end(row, folder):
         + ["-DWCODEC_OPENCL_ITEMS=256", "-DWCODEC_BUFFERS=8"]
         + [f"-DWCODEC_ROW_{name}={row[name]}" for name in columns if name in row]
         + [f"-DWCODEC_PRODUCT{name}={v}" for name, v in row.get("product", {}).items()]
+        + [f"-DWCODEC_CODER{name}={v}" for name, v in row.get("coder", {}).items()]
         + [f"-DWCODEC_OPENCL_COPIES={NVIDIA_COPIES}", "-include", str(prelude), "-I", str(TOP)]
         + ["-o", str(out), str(TOP / "backends/opencl/shell.cl")],
         check=True,
@@ -208,7 +243,7 @@ def main(arguments):
     find_cuda()
     if not shutil.which("clang"):
         skip("clang was not found")
-    every = [*rows(), *product_rows()]
+    every = [*rows(), *product_rows(), *coder_rows()]
     wanted = [row for row in every if not arguments or row["name"] in arguments]
     bad = 0
     with (

@@ -171,13 +171,30 @@ def field(number, value):
 
 tensors = b""
 for i in range(100):
-    name = b"w%d" % i
-    open("many/w%d" % i, "wb").write(bytes([i]) * 8)
+    # Some exporters call such files what they are not.
+    name = b"w%d%s" % (i, b"" if i else b".safetensors")
+    open(b"many/" + name, "wb").write(bytes([i]) * 8)
     location = field(1, b"location") + field(2, name)
     tensors += field(5, field(1, 2) + field(2, 1) + field(8, name) + field(13, location) + field(14, 1))
 open("many/model.onnx", "wb").write(field(1, 8) + field(7, tensors))
 PY
 run 0 sh -c 'ulimit -S -n 64 && exec "$0" convert -o many.st many/model.onnx' "$WCODEC"; says '100 tensors'
+run 0 "$WCODEC" convert -o folder many
+is "$(ls folder)" model.safetensors
+same folder/model.safetensors many.st
+run 0 "$WCODEC" compress -q many
+for file in many/* many.wcodec/*.wcodec; do echo x; done | sort | uniq -c >out; prints '^ *202 x$'
+run 0 "$WCODEC" convert -f -o many.st many.wcodec/model.onnx.wcodec; same folder/model.safetensors many.st
+mkdir index
+for text in '{"weight_map":' '{"other": 1}' '{"weight_map":{"w":[]}}'; do
+    echo "$text" >index/pytorch_model.bin.index.json
+    run 3 "$WCODEC" convert -f -o indexed index
+    cat err >>places
+done
+cp places err
+says 'pytorch_model.bin.index.json: line 2, byte 15: '
+says 'pytorch_model.bin.index.json: has no "weight_map" of names'
+says "pytorch_model.bin.index.json: tensor 'w' is mapped to what is no file name"
 echo '{"metadata":{"total_size":5},"weight_map":{"w":"pytorch_model-00002-of-00002.bin","model.turned":"pytorch_model-00001-of-00002.bin"}}' >model/pytorch_model.bin.index.json
 echo text >model/config.json
 cp cut.gguf model
@@ -208,7 +225,7 @@ for pair in '"w": "model-00002-of-00002.safetensors"' '"model.turned": "pytorch_
     if grep -q "$pair" pointer/model.safetensors.index.json; then pass; else fail "the index has no $pair"; fi
 done
 echo '{' >model/pytorch_model.bin.index.json
-run 3 "$WCODEC" convert -f -o converted model; says 'pytorch_model.bin.index.json: cannot be read as an index'
+run 3 "$WCODEC" convert -f -o converted model; says 'pytorch_model.bin.index.json: line 2, byte 2: '
 
 # What is no file of tensors, damaged, or of types that safetensors files have not.
 run 3 "$WCODEC" convert -o gone.st show.py; says 'show.py: no file of tensors'; missing gone.st

@@ -116,7 +116,7 @@ cp model.wcodec/m-0000?-of-00002.safetensors.wcodec short
 cp gone short/m-00001-of-00002.safetensors.wcodec
 run 3 "$WCODEC" test -r short; says 'm.safetensors.index.json'
 echo '{"weight_map": {"a": 1' >short/m.safetensors.index.json
-run 3 "$WCODEC" test -r short; says 'm.safetensors.index.json: line 2'
+run 3 "$WCODEC" test -r short; says 'm.safetensors.index.json: line 2, byte 23: '
 run 3 "$WCODEC" decompress -rf short -o short.back; says 'm.safetensors.index.json: line 2'
 same short/m.safetensors.index.json short.back/m.safetensors.index.json
 for map in '{}' '[]' '{"weight_map": {}}' '{"weight_map": {"a": 1}}' '{"weight_map": {"a": "../x"}}' '{"weight_map": {"a": ""}}'; do

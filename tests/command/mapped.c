@@ -47,7 +47,7 @@ static void *write_pieces(void *argument)
     struct job *job = argument;
     for (size_t at = (size_t)job->first * PIECE; at < job->size; at += (size_t)THREADS * PIECE) {
         const size_t left = job->size - at, size = left < PIECE ? left : PIECE;
-        if (!mapped_write(job->mapped, at, job->from + at, size, true)) {
+        if (mapped_write(job->mapped, at, job->from + at, size, true) != MAPPED_DONE) {
             job->refused++;
             REQUIRE(pwrite(job->mapped->fd, job->from + at, size, (off_t)at) <= (ssize_t)size);
         } else if (at + size > job->most_written) {
@@ -117,12 +117,12 @@ static void writes_all(size_t size)
     const int fd = make_file();
     mapped_open(&mapped, fd, size, true);
     REQUIRE(mapped.at != NULL);
-    REQUIRE(!mapped_write(&mapped, 0, data, 1, false));
+    REQUIRE(mapped_write(&mapped, 0, data, 1, false) == MAPPED_NOT);
     REQUIRE(status_of(fd).st_blocks == 0);
-    REQUIRE(!mapped_write(&mapped, size, data, 1, true));
-    REQUIRE(!mapped_write(&mapped, UINT64_MAX, data, 1, true));
+    REQUIRE(mapped_write(&mapped, size, data, 1, true) == MAPPED_NOT);
+    REQUIRE(mapped_write(&mapped, UINT64_MAX, data, 1, true) == MAPPED_NOT);
     REQUIRE(write_all(&mapped, data, size, &end) == 0);
-    mapped_close(&mapped, &allocated);
+    REQUIRE(mapped_close(&mapped, &allocated));
     REQUIRE(allocated == size && end == size && status_of(fd).st_size == (off_t)size);
     expect_contents(fd, data, size);
     close(fd);
@@ -140,7 +140,7 @@ static void writes_a_part(void)
     const int fd = make_file();
     mapped_open(&mapped, fd, 100 * MIB, false);
     REQUIRE(write_all(&mapped, data, PART, &end) == 0);
-    mapped_close(&mapped, &allocated);
+    REQUIRE(mapped_close(&mapped, &allocated));
     REQUIRE(allocated >= PART && allocated <= PART + 24 * MIB);
     REQUIRE(status_of(fd).st_size == (off_t)allocated);
     expect_contents(fd, data, PART);
@@ -159,7 +159,7 @@ static void stops_where_there_is_no_room(int fd)
     mapped_open(&mapped, fd, ALL, true);
     REQUIRE(mapped.at != NULL);
     REQUIRE(write_all(&mapped, data, ALL, &end) > 0);
-    mapped_close(&mapped, &allocated);
+    REQUIRE(mapped_close(&mapped, &allocated));
     REQUIRE(allocated == 16 * MIB && end <= allocated && end > allocated - 2 * PIECE);
     REQUIRE(status_of(fd).st_size >= (off_t)allocated);
     expect_contents(fd, data, (size_t)allocated);
@@ -183,10 +183,40 @@ static void leaves_other_files_alone(void)
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     REQUIRE(fd >= 0);
     mapped_open(&mapped, fd, 1000, true);
-    REQUIRE(mapped.at == NULL && !mapped_write(&mapped, 0, "x", 1, true));
-    mapped_close(&mapped, &allocated);
+    REQUIRE(mapped.at == NULL && mapped_write(&mapped, 0, "x", 1, true) == MAPPED_NOT);
+    REQUIRE(mapped_close(&mapped, &allocated));
     REQUIRE(allocated == 0);
     close(fd);
+}
+
+/* Pages that were allocated, and are taken away. */
+static void survives_a_cut(void)
+{
+    enum { ALL = 4 * MIB, AHEAD = 100 };
+    struct mapped mapped;
+    uint64_t allocated;
+    sigset_t all;
+    unsigned char *data = make_data(ALL);
+    const int fd = make_file();
+    /* As in the library's threads. */
+    sigfillset(&all);
+    REQUIRE(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
+    mapped_open(&mapped, fd, ALL, true);
+    REQUIRE(mapped_write(&mapped, ALL - PIECE, data, PIECE, true) == MAPPED_DONE);
+    REQUIRE(ftruncate(fd, MIB) == 0);
+    for (int i = 0; i < 2; i++)
+        REQUIRE(mapped_write(&mapped, 2 * MIB, data, PIECE, true) == MAPPED_CUT);
+    REQUIRE(mapped_write(&mapped, 0, data, MIB, true) == MAPPED_DONE);
+    REQUIRE(!mapped_close(&mapped, &allocated));
+    expect_contents(fd, data, MIB);
+    /* Before more is allocated. */
+    mapped_open(&mapped, fd, AHEAD * MIB, false);
+    REQUIRE(mapped_write(&mapped, 0, data, PIECE, true) == MAPPED_DONE);
+    REQUIRE(ftruncate(fd, 1) == 0);
+    REQUIRE(mapped_write(&mapped, (AHEAD - 1) * MIB, data, PIECE, true) == MAPPED_CUT);
+    REQUIRE(!mapped_close(&mapped, &allocated));
+    close(fd);
+    free(data);
 }
 
 int main(int argc, char **argv)
@@ -201,6 +231,7 @@ int main(int argc, char **argv)
     writes_all(41 * MIB + 13);
     writes_a_part();
     leaves_other_files_alone();
+    survives_a_cut();
     stops_at_a_limit();
     return 0;
 }

@@ -6,7 +6,7 @@
 . "$top_srcdir/tests/command/lib.sh"
 source=$top_srcdir
 case $source in /*) ;; *) source=$here/$source ;; esac
-commands='compress decompress list info test verify cat convert bench devices report help version'
+commands='compress decompress list info test verify cat convert rebase bench devices report help version'
 
 # The names of all options, except those that are commands.
 sed -n '/^const struct option_row option_table/,/^};/s/^ *{"\([a-z0-9-]*\)".*/\1/p' "$source/utils/option_table.c" >names
@@ -17,6 +17,8 @@ value_of () {
     case $1 in
     output|output-dir|include|exclude|tensor|only|filelist|png|original) echo '=x' ;;
     index) echo '=end' ;;
+    base|from) echo '=x' ;;
+    base-depth) echo '=8' ;;
     threads|iterations) echo '=1' ;;
     memory-limit|sample) echo '=1GiB' ;;
     backend) echo '=cpu' ;;
@@ -47,7 +49,7 @@ for command in $commands; do
 done
 is "$(tr '\n' ' ' <common)" \
     'backend color help memory-limit no-progress quiet threads verbose version ' 'options of all commands'
-is "$(tr '\n' ' ' <own.list)" 'filelist json '
+is "$(tr '\n' ' ' <own.list)" 'base base-depth filelist json '
 
 # long: the names of options among the words of a text.
 long () {

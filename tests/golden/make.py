@@ -39,6 +39,11 @@ def one(seed, dtype, n, **more):
     return file_of(seed, entries)
 
 
+def one_entry(seed, name):
+    rng = random.Random(seed)
+    return encode.tile_entry(encode.random_payload(rng, 2, 12, 300, encode.make_fields(rng, encode.PRESETS["F32"], None, None, None), 0), name=name, dtype="F32", shape=(300,))
+
+
 def matrix(seed, dtype, rows, columns, modes):
     entries = [encode.BlocksPayload(random.Random(seed), dtype, rows, columns, modes, outlier_rate=0.01).entry(name="t")]
     return file_of(seed, entries)
@@ -60,6 +65,14 @@ def fragments(seed, dtype, rows, columns, **more):
     entries = [encode.FragmentsPayload(random.Random(seed), dtype, rows, columns, **more).entry(name="t")]
     entries.insert(0, encode.safetensors_blob(entries))
     return encode.container(entries, kind=1, name="t.safetensors")
+
+
+def cut(seed, count, fields, **more):
+    return file_of(seed, [encode.RecordsPayload(random.Random(seed), count, fields, **more).entry(name="t")])
+
+
+def masked(seed, dtype, n, share, kinds, **more):
+    return file_of(seed, [encode.MaskedPayload(random.Random(seed), dtype, n, share, kinds, **more).entry(name="t")])
 
 
 def cases():
@@ -107,8 +120,19 @@ def cases():
     yield "bf16-packed-modes", lambda: one(37, "BF16", 2 * 4096 + 300, profile=PAIRS, modes=(0, 1), outlier_rate=0.001, packed=True)
     yield "i8-packed-odd-groups", lambda: one(38, "I8", 3 * 128 - 5, profile=P8, pool=16, run=0, modes=(1,), packed=True)
     yield "i16-packed-three-planes", lambda: one(39, "I16", 129, split=[(RAW, 5), (CODED, 5), (CONSTANT, 4), (RAW, 2)], profile=P8, pool=2, run=0, packed=True)
+    yield "records-q8_0", lambda: cut(42, 100, [(2, "p", 1), (32, "t", 0)], outlier_rate=0.01)
+    yield "records-every-coding", lambda: cut(43, 300, [(3, "c", 0), (2, "t", 1), (5, "z", 0), (16, "t", 0), (8, "c", 3), (4, "p", 2)], shuffled=True)
+    yield "records-one-field", lambda: cut(44, 7, [(210, "z", 0)])
+    yield "records-no-payload", lambda: cut(45, 50, [(1, "c", 0), (2, "c", 1)])
+    yield "records-wide", lambda: cut(46, 5, [(4000, "t", 0), (95, "p", 0), (1, "t", 0)])
+    yield "f32-masked", lambda: masked(47, "F32", 2 * 4096 + 77, 0.5, "zt", outlier_rate=0.01)
+    yield "bf16-masked-packed", lambda: masked(48, "BF16", 3000, 0.2, "zp")
+    yield "f64-masked-constants", lambda: masked(49, "F64", 200, 0.4, "cc")
+    yield "i8-masked-one-value", lambda: masked(50, "I8", 4097, 0, "zz", t=16)
     yield "mixed", lambda: encode.random_file(41, sizes=(1, 100, 129, 400))[0]
     yield "opaque", lambda: encode.container([encode.chunk_entry(b"text " * 40 + bytes(3000), 2000), encode.constant_entry(b"ab", 300)], kind=0, name="notes")
+    yield "inline", lambda: encode.container([encode.inline_entry(b"PK\3\4 one "), one_entry(47, "a"), encode.inline_entry(b"PK\3\4 two "), one_entry(48, "b"), encode.inline_entry(bytes(range(256)) * 16)],
+                                            groups=(2, 3), kind=0, metadata=[("wcodec.container", "npz")])
     yield "empty", lambda: encode.container([], kind=0)
 
 

@@ -28,6 +28,44 @@ def library_decodes(seed, count):
     print("the library decoded %d odd files" % count)
 
 
+def quantised(rng, n):
+    """Q8_0 and Q4_K as convert writes them, with their types in the metadata."""
+    entries = []
+    for name, shape, block in (("Q8_0", (n // 320, 340), lambda: struct.pack("<e", rng.uniform(0.01, 0.012)) + bytes(max(-127, min(127, round(rng.gauss(0, 40)))) & 255 for _ in range(32))),
+                               ("Q4_K", (n // 512, 288), lambda: struct.pack("<2e", rng.uniform(0.01, 0.012), rng.uniform(0.1, 0.13)) + bytes(min(255, 32 + int(rng.expovariate(0.1))) for _ in range(12))
+                                + bytes(max(0, min(15, round(rng.gauss(8, 2.5)))) | max(0, min(15, round(rng.gauss(8, 2.5)))) << 4 for _ in range(128)))):
+        size = len(block())
+        entries.append(encode.Entry(b"".join(block() for _ in range(shape[0] * shape[1] // size)), 2, b"", name=name, dtype="U8", shape=shape))
+    types = [("gguf.type." + e.name, e.name) for e in entries]
+    return encode.safetensors_blob(entries, types).data + b"".join(e.data for e in entries)
+
+
+def library_cuts(rng):
+    server = Server()
+    for n, options in ((40000, {"level": 1}), (40000, {}), (20000, {"level": 7}), (40000, {"tune": 1})):
+        original = quantised(rng, n)
+        container = Container(server.compress(original, **options))
+        if container.decode_all() != original or [e.coding for e in container.entries].count(9) != 2:
+            sys.exit("%d weights in records with %s: not in records, or other bytes come back" % (n, options))
+    server.close()
+    print("the oracle decoded 8 tensors that the library cut into fields")
+
+
+def library_masks(rng):
+    server = Server()
+    for n, options in ((9000, {"level": 1}), (5000, {}), (20001, {"level": 9})):
+        def pruned(dtype, code):
+            data = b"".join(struct.pack(code, rng.gauss(0, 0.02) if rng.random() < 0.4 else 0) for _ in range(n))
+            return encode.Entry(data, 2, b"", name=dtype, dtype=dtype, shape=(n,))
+        entries = [pruned("F32", "<f"), pruned("F64", "<d"), pruned("F16", "<e")]
+        original = encode.safetensors_blob(entries).data + b"".join(e.data for e in entries)
+        container = Container(server.compress(original, **options))
+        if container.decode_all() != original or [e.coding for e in container.entries].count(11) != (3 if options.get("level") == 9 else 2):
+            sys.exit("%d pruned elements with %s: no masks, or other bytes come back" % (n, options))
+    server.close()
+    print("the oracle decoded 7 tensors that the library gave a mask")
+
+
 def checkpoint(rng, n):
     """A safetensors file with tensors of every dtype, of weights, constants, counters and noise."""
     entries = []
@@ -75,7 +113,7 @@ def library_encodes(rng):
         original = checkpoint(rng, n)
         data = server.compress(original, **options)
         codings = {e.coding for e in Container(data).entries}
-        if Container(data).decode_all() != original or not options.get("raw") and {1 if c == 8 else c for c in codings} - {4, 6} != {0, 1, 2, 3} or (6 in codings) != (options.get("tune") == 2) or (4 in codings) != (options.get("predict", 0) > 1):
+        if Container(data).decode_all() != original or not options.get("raw") and {1 if c == 8 else c for c in codings} - {4, 6, 11} != {0, 1, 2, 3} or (6 in codings) != (options.get("tune") == 2) or (4 in codings) != (options.get("predict", 0) > 1):
             sys.exit("%d elements with %s: codings %s, or other bytes come back" % (n, options, codings))
         made += 1
         packed += 8 in codings
@@ -153,6 +191,8 @@ def main():
     print("seed", seed)
     library_decodes(seed, 60)
     library_encodes(random.Random(seed))
+    library_masks(random.Random(seed))
+    library_cuts(random.Random(seed))
     library_approximates(random.Random(seed))
     both_salvage(random.Random(seed))
 

@@ -3,14 +3,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """An independent decoder of .wcodec files, written from doc/format.md alone. Slow and short; it needs nothing but Python 3.
 
-usage: decode.py [--list] FILE.wcodec [OUTPUT]     exit status: 0 right, 3 corrupt or made by a newer version"""
+usage: decode.py [--list] [--base=FILE.wcodec]... FILE.wcodec [OUTPUT]     exit status: 0 right, 3 corrupt or made by a newer version"""
 import sys
 
 import blocks
+import delta
 import fixed
 import fragments
 import lossy
+import masked
 import packed
+import records
 import tiles
 import zstd
 from common import Corrupt, Cursor, Newer, WcodecError, align, load, varint
@@ -20,22 +23,61 @@ HEAD_MAGIC = bytes.fromhex("895743440D0A1A0A")
 DTYPES = [("", 0), ("BOOL", 8), ("U8", 8), ("I8", 8), ("F8_E5M2", 8), ("F8_E4M3", 8), ("F8_E8M0", 8), ("F8_E4M3FNUZ", 8), ("F8_E5M2FNUZ", 8),
           ("U16", 16), ("I16", 16), ("F16", 16), ("BF16", 16), ("U32", 32), ("I32", 32), ("F32", 32), ("U64", 64), ("I64", 64), ("F64", 64),
           ("C64", 64), ("F4", 4), ("F6_E2M3", 6), ("F6_E3M2", 6)]
-CODINGS = ["constant", "tiles", "chunks", "alias", "blocks", "lossy", "fixed", "fragments", "packed"]
+CODINGS = ["constant", "tiles", "chunks", "alias", "blocks", "lossy", "fixed", "fragments", "packed", "records", "delta", "masked", "inline"]
 
 
 class Entry:
     name = None
     dtype = ""
     shape = ()
-    element = tiling = blocks = lossy = fixed = fragments = chunk = alias = newer = None
+    element = tiling = blocks = lossy = fixed = fragments = records = delta = masked = chunk = alias = newer = None
     offset = unpacked = 0
+    whole = True
 
 
 def _alignment(e):
     return 1 if e.coding == 8 else 256 if e.payload_size >= 65536 else 16
 
 
-def _read_record(data, entries):
+def _read_plain(c, e):
+    """Parameters of codings 0, 1, 2 and 8."""
+    if e.coding == 0:
+        w = c.u8()
+        if w > 3 or e.size % (1 << w):
+            raise Corrupt("constant")
+        e.element = c.bytes(1 << w)
+    elif e.coding == 2:
+        e.chunk = c.varint()
+        if not 1 <= e.chunk <= 1 << 24:
+            raise Corrupt("chunk size")
+    else:
+        if e.coding == 8:
+            e.unpacked = c.varint()
+        e.tiling = tiles.read_parameters(c, e.size)
+        if e.coding == 8:
+            packed.check_parameters(e.tiling, e.size, e.unpacked, e.payload_size)
+
+
+def _read_part(c, coding, size, payload_size):
+    """An entry without a label, as parts of deltas and of masked tensors are."""
+    e = Entry()
+    e.size, e.coding, e.payload_size = size, coding, payload_size
+    _read_plain(c, e)
+    return e
+
+
+def _decode_plain(e, p):
+    if e.coding == 0:
+        return e.element * (e.size // len(e.element))
+    if e.coding == 1:
+        return tiles.decode(e.tiling, p)
+    if e.coding == 8:
+        return tiles.decode(e.tiling, packed.unpack(e.tiling, p, e.unpacked))
+    return _decode_chunks(e, p)
+
+
+def _read_record(data, entries, described=False):
+    """described: by the header of a group, which has no bytes of what is inline."""
     c = Cursor(data)
     e = Entry()
     e.record = data
@@ -71,27 +113,14 @@ def _read_record(data, entries):
     e.order0, e.coding, e.payload_size, e.payload_hash = c.varint(), c.u8(), c.varint(), c.u64()
     if e.payload_size == 0 and e.payload_hash != 0:
         raise Corrupt("hash of no payload")
-    if e.coding > 8:
+    if e.coding > 12:
         e.newer = "coding"
     if e.newer:
         return e
-    if e.coding in (0, 3) and e.payload_size:
+    if e.coding in (0, 3, 12) and e.payload_size:
         raise Corrupt("payload of a coding that has none")
-    if e.coding == 0:
-        w = c.u8()
-        if w > 3 or e.size % (1 << w):
-            raise Corrupt("constant")
-        e.element = c.bytes(1 << w)
-    elif e.coding == 1:
-        e.tiling = tiles.read_parameters(c, e.size)
-    elif e.coding == 8 and e.size:
-        e.unpacked = c.varint()
-        e.tiling = tiles.read_parameters(c, e.size)
-        packed.check_parameters(e.tiling, e.size, e.unpacked, e.payload_size)
-    elif e.coding == 2:
-        e.chunk = c.varint()
-        if not 1 <= e.chunk <= 1 << 24:
-            raise Corrupt("chunk size")
+    if e.coding in (0, 1, 2) or e.coding == 8 and e.size:
+        _read_plain(c, e)
     elif e.coding == 4 and e.size:
         try:
             e.blocks = blocks.read_parameters(c, e.size)
@@ -116,10 +145,38 @@ def _read_record(data, entries):
         except Newer as newer:
             e.newer = str(newer)
             return e
+    elif e.coding == 9 and e.size:
+        try:
+            e.records = records.read_parameters(c, e.size, e.payload_size)
+        except Newer as newer:
+            e.newer = str(newer)
+            return e
+    elif e.coding == 10 and e.size:
+        if kind != 1:
+            raise Corrupt("a delta that is no tensor")
+        try:
+            e.delta = delta.read_parameters(c, e.size, _read_part)
+        except Newer as newer:
+            e.newer = str(newer)
+            return e
+        if e.delta.end != e.payload_size:
+            raise Corrupt("payload of a delta")
+    elif e.coding == 11 and e.size:
+        try:
+            e.masked = masked.read_parameters(c, e.size, _read_part)
+        except Newer as newer:
+            e.newer = str(newer)
+            return e
+        if e.masked.end != e.payload_size:
+            raise Corrupt("payload of a masked tensor")
     elif e.coding == 3:
         e.alias = c.varint()
-        if e.alias >= len(entries) or entries[e.alias].coding == 3 or entries[e.alias].size != e.size:
+        if e.alias >= len(entries) or entries[e.alias].coding in (3, 12) or entries[e.alias].size != e.size:
             raise Corrupt("alias")
+    elif e.coding == 12:
+        if kind != 0 or e.size > 4096:
+            raise Corrupt("inline")
+        e.element, e.whole = b"" if described else c.bytes(e.size), not described
     if e.size == 0 and (e.coding != 0 or e.element != b"\0"):
         raise Corrupt("coding of an empty entry")
     if c.left():
@@ -152,7 +209,7 @@ def _read_description(data, entries):
     end = c.at
     coding = c.u8()
     record = data[start:end] + b"\0" + bytes([coding]) + varint(size) + bytes(8) + data[c.at:]
-    e = _read_record(record, entries)
+    e = _read_record(record, entries, True)
     e.payload_hash = None
     return e
 
@@ -182,12 +239,12 @@ def _describe(e):
     coding = c.u8()
     c.varint()
     c.bytes(8)
-    return varint(e.payload_size) + e.record[:end] + bytes([coding]) + e.record[c.at:]
+    return varint(e.payload_size) + e.record[:end] + bytes([coding]) + (b"" if coding == 12 else e.record[c.at:])
 
 
 class Container:
-    def __init__(self, data):
-        self.data = data
+    def __init__(self, data, bases=()):
+        self.data, self.bases = data, {b.hash: b for b in bases}
         index = self._frame()
         c = Cursor(index)
         self.kind = c.u8()
@@ -298,21 +355,32 @@ class Container:
             raise Newer(e.newer)
         if e.coding == 3:
             return self.decode(e.alias)
-        if e.coding == 0:
-            return e.element * (e.size // len(e.element))
-        if e.coding == 1:
-            return tiles.decode(e.tiling, self.payload(e))
+        if e.coding == 12:
+            return e.element
+        if e.coding == 10:
+            return delta.decode(e.delta, self.payload(e), self._base(e), _decode_plain)
         if e.coding == 4:
             return blocks.decode(e.blocks, self.payload(e))
         if e.coding == 5:
             return lossy.decode(e.lossy, self.payload(e))
-        if e.coding == 8:
-            return tiles.decode(e.tiling, packed.unpack(e.tiling, self.payload(e), e.unpacked))
         if e.coding == 6:
             return fixed.decode(e.fixed, self.payload(e))
         if e.coding == 7:
             return fragments.decode(e.fragments, self.payload(e))
-        return _decode_chunks(e, self.payload(e))
+        if e.coding == 9:
+            return records.decode(e.records, self.payload(e), _decode_chunks)
+        if e.coding == 11:
+            return masked.decode(e.masked, self.payload(e), _decode_plain)
+        return _decode_plain(e, self.payload(e))
+
+    def _base(self, e):
+        base = self.bases.get(e.delta.base)
+        number = base and next((i for i, b in enumerate(base.entries) if b.name == e.name), None)
+        if number is None:
+            raise Corrupt("base of a delta")
+        if base.size != e.delta.base_size or (base.entries[number].size, base.entries[number].dtype) != (e.size, e.dtype):
+            raise Corrupt("base is another tensor")
+        return base.decode(number)
 
     @classmethod
     def rebuilt(cls, data):
@@ -338,7 +406,7 @@ class Container:
                         e.offset = align(at, _alignment(e))
                         at = e.offset + e.payload_size
                     c.entries.append(e)
-                    if (e.payload_size == 0 or at <= len(data)) and (e.coding != 3 or e.alias in c.whole):
+                    if (e.payload_size == 0 or at <= len(data)) and (e.coding != 3 or e.alias in c.whole) and e.whole:
                         c.whole.append(len(c.entries) - 1)
             except Corrupt:
                 break
@@ -377,15 +445,25 @@ def _decode_chunks(e, p):
     return b"".join(out)
 
 
+def _chain(paths):
+    """Containers, of which each may be a delta of those before."""
+    made = []
+    for path in paths:
+        with open(path, "rb") as f:
+            made.append(Container(f.read(), made))
+    return made
+
+
 def main(arguments):
     listing = arguments[:1] == ["--list"]
-    arguments = arguments[listing:]
+    bases = [a[7:] for a in arguments if a.startswith("--base=")]
+    arguments = [a for a in arguments[listing:] if not a.startswith("--base=")]
     if not 1 <= len(arguments) <= 2:
         sys.exit(__doc__)
     with open(arguments[0], "rb") as f:
         data = f.read()
     try:
-        container = Container(data)
+        container = Container(data, _chain(bases))
         if listing:
             for e in container.entries:
                 print("%-12s %-10s %-20s %d -> %d %s" % (e.dtype or "-", CODINGS[e.coding] if e.coding < len(CODINGS) else "?", list(e.shape), e.size, e.payload_size, ascii(e.name)))

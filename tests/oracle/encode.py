@@ -16,6 +16,7 @@ import fixed
 import fragments
 import lossy
 import packed
+import records
 import zstd
 from common import CODED, CONSTANT, Cursor, M32, P8, P12, PAIRS, RAW, align, mask, varint
 from tiles import raw_planes, read_parameters, tile_check
@@ -367,7 +368,7 @@ class Entry:
 
     def description(self):
         """What the header of a group says."""
-        return varint(self.said_size()) + self.label() + bytes([self.coding]) + self.parameters
+        return varint(self.said_size()) + self.label() + bytes([self.coding]) + (b"" if self.coding == 12 else self.parameters)
 
     def encode(self):
         if self.record is not None:
@@ -395,6 +396,10 @@ def chunk_entry(data, chunk, frames=True, **names):
         parts.append(coded)
         directory += len(coded).to_bytes(4, "little") + (xxh3_64(part) & M32).to_bytes(4, "little")
     return Entry(data, 2, varint(chunk), directory + bytes(-len(directory) % 16) + b"".join(parts), **names)
+
+
+def inline_entry(data):
+    return Entry(data, 12, data)
 
 
 def alias_entry(entries, number, **names):
@@ -585,6 +590,97 @@ def random_fragments(rng, name):
     return p.entry(name=name)
 
 
+class RecordsPayload:
+    """Records of random fields, widths and codings as given: "c" constant, "z" chunks, "t" tiles, "p" packed, with log2 of the elements' bytes. Members may be changed before entry() is called."""
+
+    def __init__(self, rng, count, fields, shuffled=False, t=12, **more):
+        self.count, self.record, self.form, self.fields, arrays, at = count, sum(width for width, *_ in fields), 1, [], [], 0
+        for width, kind, w in fields:
+            e = _field_entry(rng, kind, w, count * width, t, more)
+            self.fields.append([at, width, e.coding, e.parameters, e.payload])
+            arrays.append((at, width, e.data))
+            at += width
+        self.data = bytearray(count * self.record)
+        for at, width, array in arrays:
+            for i in range(width):
+                self.data[at + i::self.record] = array[i::width]
+        self.data, self.parameters, self.payload = bytes(self.data), None, None
+        if shuffled:
+            rng.shuffle(self.fields)
+
+    def entry(self, **names):
+        parameters, payload = records.join(self.record, self.fields)
+        if self.form != 1:
+            parameters = bytes([self.form]) + parameters[1:]
+        names.setdefault("dtype", "U8")
+        names.setdefault("shape", (self.count, self.record))
+        return Entry(self.data, 9, parameters if self.parameters is None else self.parameters, payload if self.payload is None else self.payload, **names)
+
+
+def _field_entry(rng, kind, w, size, t, more):
+    if kind == "c":
+        return constant_entry(rng.randbytes(1 << w), size >> w)
+    if kind == "z":
+        return chunk_entry(bytes(size // 2) + rng.randbytes(size - size // 2), rng.choice([16, 1000, 1 << 20]))
+    name = ("I8", "I16", "F32")[w]
+    p = random_payload(rng, w, t, size >> w, make_fields(rng, PRESETS[name], run=0), **more)
+    return packed_entry(p) if kind == "p" else tile_entry(p)
+
+
+class MaskedPayload:
+    """Elements of 2^w bytes of which some are zero; kinds: the codings of mask and values, as RecordsPayload has them ("c": a byte that repeats, of the next
+    multiple of 8 elements). Members may be changed before entry() is called."""
+
+    def __init__(self, rng, dtype, n, share, kinds="zt", t=12, **more):
+        w, self.form, self.t, self.n, self.gap, self.dtype = ELEMENT[dtype], 1, t, n, None, dtype
+        ones = [rng.random() < share for _ in range(n)]
+        ones[rng.randrange(n)] = True
+        if kinds[0] == "c":
+            ones = [i % 8 in (0, 3, 4) for i in range(-(-n // 8) * 8)]
+            self.n = n = len(ones)
+        self.w, self.values, self.ones = w, sum(ones), ones
+        mask = sum(one << i for i, one in enumerate(ones)).to_bytes(-(-n // 8), "little")
+        self.counts = [sum(ones[i:i + (1 << t)]) for i in range(0, n, 1 << t)]
+        self.mask = constant_entry(mask[:1], len(mask)) if kinds[0] == "c" else chunk_entry(mask, rng.choice([16, 1000, 1 << 20]))
+        if kinds[1] in "tp":
+            fields = make_fields(rng, more.pop("split", None) or PRESETS[dtype], run=0)
+            p = random_payload(rng, w, 12, self.values, fields, **more)
+            self.part = packed_entry(p) if kinds[1] == "p" else tile_entry(p)
+        elif kinds[1] == "c":
+            self.part = constant_entry(rng.randbytes(1 << w), self.values)
+        else:
+            self.part = chunk_entry(rng.randbytes(self.values << w), 1000)
+        each, data, at = 1 << w, bytearray(n << w), 0
+        for i, one in enumerate(ones):
+            if one:
+                data[i * each:(i + 1) * each] = self.part.data[at:at + each]
+                at += each
+        self.data, self.check = bytes(data), None
+
+    def entry(self, **names):
+        payload = b"".join(count.to_bytes(4, "little") for count in self.counts)
+        check = xxh3_64(payload) & 0xFFFFFFFF if self.check is None else self.check
+        parameters = bytes([self.form, self.w, self.t]) + varint(self.values) + check.to_bytes(4, "little")
+        for e in (self.mask, self.part):
+            parameters += bytes([e.coding]) + varint(len(e.payload)) + varint(len(e.parameters)) + e.parameters
+            if e.payload:
+                payload += (bytes(-len(payload) % 16) if self.gap is None else self.gap) + e.payload
+        names.setdefault("dtype", self.dtype)
+        names.setdefault("shape", (self.n,))
+        return Entry(self.data, 11, parameters, payload, **names)
+
+
+def random_masked(rng, name):
+    dtype, kinds = rng.choice([("F32", "zt"), ("BF16", "zp"), ("I8", "zz"), ("F64", "zt"), ("F16", "zc")])
+    return MaskedPayload(rng, dtype, rng.choice([1, 7, 64, 1000, 4096 + 9]), rng.choice([0, 0.3, 0.9]), kinds).entry(name=name)
+
+
+def random_records(rng, name):
+    count = rng.choice([1, 2, 3, 100, 257])
+    fields = [rng.choice([(2, "t", 1), (2, "p", 1), (3, "c", 0), (16, "t", 0), (17, "p", 0), (1, "z", 0), (5, "z", 0), (4, "t", 2), (8, "c", 3)]) for _ in range(rng.randint(1, 5))]
+    return RecordsPayload(rng, count, fields, shuffled=rng.random() < 0.5, outlier_rate=rng.choice([0, 0.01])).entry(name=name)
+
+
 def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, groups=(), group_count=None, after=b""):
     """groups: (entries, bytes of the header) of each."""
     original = b"".join(e.data for e in entries)
@@ -732,6 +828,9 @@ def random_file(seed, sizes=(1, 3, 127, 128, 129, 1000, 4095, 4096, 4097, 8192 +
     entries.append(random_lossy(rng, "lossy"))
     entries.append(random_fixed(rng, "fixed"))
     entries.append(random_fragments(rng, "fragments"))
+    entries.append(random_records(rng, "records"))
+    if rng.random() < 0.9:
+        entries.append(random_masked(rng, "masked"))
     entries.append(constant_entry(rng.randbytes(2), rng.randint(1, 3000), name="constant", dtype="BF16"))
     entries[-1].shape = (entries[-1].size // 2, 1)
     entries.append(empty_entry(name="empty \u00e9\u4e00", dtype="F32", shape=(0, 1 << 47)))
@@ -739,7 +838,9 @@ def random_file(seed, sizes=(1, 3, 127, 128, 129, 1000, 4095, 4096, 4097, 8192 +
     entries.append(constant_entry(rng.randbytes(1), 1, name="scalar", dtype="U8", shape=()))
     metadata = [("format", "pt"), ("", "quote \" and \u4e00")] if rng.random() < 0.5 else []
     entries.insert(0, safetensors_blob(entries, metadata))
-    target = rng.choice([i for i, e in enumerate(entries) if e.size])
+    if rng.random() < 0.5:
+        entries.insert(rng.randint(1, len(entries)), inline_entry(rng.randbytes(rng.choice([1, 9, 500, 4096]))))
+    target = rng.choice([i for i, e in enumerate(entries) if e.size and e.coding != 12])
     safetensors = rng.random() < 0.7
     if not safetensors:
         entries.append(alias_entry(entries, target, name=None))

@@ -183,6 +183,7 @@ def test_torch_folder(tmp_path):
     assert [file["kind"] for file in made["files"]] == ["pytorch"] * 2
     assert sorted(os.path.basename(path) for path in made["copied"]) == [index, "training_args.bin"]
     coded = tmp_path / "model.wcodec"
+    pytest.importorskip("wcodec.torch")
     for path in (coded, coded / index):
         loaded = wcodec.torch.load_file(path)
         assert set(loaded) == set(weights)
@@ -305,6 +306,26 @@ def onnx_model(onnx, arrays):
     choice = helper.make_node("If", ["mask"], ["z"], then_branch=branch, else_branch=branch)
     graph = helper.make_graph([constant, choice], "graph", [], [output], tensors)
     return helper.make_model(graph, producer_name="test")
+
+
+def test_onnx_folder(arrays, tmp_path):
+    """As compress -r does it: the model and its external data, by whatever name."""
+    onnx = pytest.importorskip("onnx")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for location in ("weights.data", "weights.safetensors"):
+        model = onnx_model(onnx, arrays)
+        path = folder / f"{location}.onnx"
+        onnx.save(model, path, save_as_external_data=True, location=location, size_threshold=0)
+    (folder / "config.json").write_text("{}")
+    made = wcodec.compress(folder)
+    assert [file["kind"] for file in made["files"]] == ["onnxdata", "onnx", "onnxdata", "onnx"]
+    assert made["copied"] == [str(tmp_path / "model.wcodec" / "config.json")]
+    wcodec.decompress(made["output"], tmp_path / "back")
+    for file in folder.iterdir():
+        assert (tmp_path / "back" / file.name).read_bytes() == file.read_bytes()
+    opaque = wcodec.compress(folder, tmp_path / "opaque", raw=True)
+    assert {file["kind"] for file in opaque["files"]} == {"opaque"}
 
 
 def test_onnx(arrays, tmp_path):

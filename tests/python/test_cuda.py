@@ -513,3 +513,30 @@ def test_the_context_is_let_go(large_file):
     with wcodec.safe_open(large_file, "pt", DEVICE) as f:
         wcodec.release()
         assert raw(f.get_tensor("layers.0.weight")) == raw(large(1)["layers.0.weight"])
+
+
+def test_saves_from_the_device(tmp_path):
+    given = {name: tensor.to(DEVICE) for name, tensor in large(3, 300).items()}
+    given["again"] = next(iter(given.values())).clone()
+    given["nothing"] = torch.zeros(0, device=DEVICE)
+    on_host = {name: tensor.cpu() for name, tensor in given.items()}
+    here, there = tmp_path / "device.wcodec", tmp_path / "host.wcodec"
+    save_file(on_host, there)
+    save_file(given, here)
+    assert here.read_bytes() == there.read_bytes() == save(given)
+    # Mixed ones come by way of host memory.
+    given["again"] = on_host["again"]
+    save_file(given, here)
+    assert here.read_bytes() == there.read_bytes()
+    equal(load_file(here, device=DEVICE), on_host)
+
+
+def test_a_save_waits_for_the_stream(tmp_path):
+    stream = torch.cuda.Stream(DEVICE) if CUDA else None
+    made = torch.zeros(2048, 2048, device=DEVICE)
+    with torch.cuda.stream(stream):
+        for _ in range(200):
+            made += torch.ones_like(made)
+        saving = wcodec.torch.async_save_file({"w": made}, tmp_path / "a.wcodec")
+    saving.wait()
+    assert torch.equal(load_file(tmp_path / "a.wcodec")["w"], torch.full((2048, 2048), 200.0))

@@ -103,10 +103,14 @@ def test_what_cannot_be(file):
     for device in ("meta", "opencl:0"):
         with pytest.raises(wcodec.UsageError, match="device is"):
             load_resident(made_model(), file, device=device)
-    model = made_model()
-    with pytest.raises(wcodec.UnsupportedError, match="form coded"):
-        load_resident(model, file, device=ON, form="coded")
-    assert type(model.head) is nn.Linear and model.head.weight.device.type == "cpu"
+
+
+def test_as_in_the_file(file):
+    original = made_model().to(DEVICE)
+    model, resident = loaded(file, made_model, form="coded")
+    assert any(resident.info(name).form == "coded" for name in resident)
+    with torch.no_grad():
+        assert close(model(HERE), original(HERE))
 
 
 def test_gradients(file):

@@ -96,6 +96,9 @@ def test_rows_that_are_none_are_zeros(resident, weights, name):
     got = resident.gather(name, [0, -1, n, 1 << 40, n - 1, -(1 << 40)])
     assert torch.equal(got[[0, 4]], weights[name][[0, n - 1]])
     assert not got[[1, 2, 3, 5]].any()
+    with pytest.raises(wcodec.UsageError, match=r"^.*4 of the rows that were gathered are none"):
+        resident.check()
+    resident.check()
     none = resident.gather("empty", [0, 7])
     assert none.shape == (2, 5) and not none.any()
 
@@ -213,6 +216,30 @@ def test_results_are_rounded_once(resident, weights):
     assert near(resident.linear("int8", z, added, scales=scales), z, w, added)
 
 
+@pytest.mark.parametrize("tune", ["size", "compute"])
+def test_what_stays_as_in_the_file(weights, tmp_path, tune):
+    host = {name: w.cpu() for name, w in weights.items()}
+    save_file(host, tmp_path / "m.wcodec", tune=tune)
+    with wcodec.Resident(tmp_path / "m.wcodec", device=ON, framework="pt", form="coded") as made:
+        assert made.info("w").form == "coded"
+        for name, w in weights.items():
+            assert torch.equal(made.decode(name), w)
+        assert torch.equal(made.decode("w", first=5, count=700), weights["w"][5:705])
+        assert torch.equal(made.decode("w", first=16, count=64), weights["w"][16:80])
+        rows = torch.tensor([3, N - 1, 0, 3], device=DEVICE)
+        assert torch.equal(made.gather("w", rows), weights["w"][rows])
+        bias = normal(N, seed=8)
+        for vectors in VECTORS:
+            x = normal(vectors, K, seed=9)
+            assert near(made.linear("w", x, bias), x, weights["w"], bias)
+            wide = normal(vectors, K + 1, seed=10)[:, 1:]
+            assert near(made.linear("w", wide), wide, weights["w"])
+        x = normal(3, K, seed=11, dtype=torch.float32)
+        assert near(made.linear("w", x), x, weights["w"])
+        x = normal(3, N, seed=12)
+        assert near(made.linear("w", x, transposed=True), x, weights["w"].t())
+
+
 def test_large_matrices_are_decoded_by_pieces(resident, weights, monkeypatch):
     monkeypatch.setattr("wcodec._resident_cuda.DECODED_AT_ONCE", 2 * K * 100)
     bias = normal(N, seed=27, dtype=torch.float32)  # where it is of the type of x, torch adds it
@@ -313,8 +340,6 @@ def test_what_is_wrong_is_told(resident, tmp_path, weights):
         resident.linear("stack", x)
     with pytest.raises(wcodec.UsageError, match="out is"):
         resident.decode("w", torch.empty(3, device=DEVICE))
-    with pytest.raises(wcodec.UnsupportedError, match="form coded"):
-        wcodec.Resident(tmp_path / "m.wcodec", device=ON, form="coded")
     with pytest.raises(wcodec.WcodecError, match="devices"):
         wcodec.Resident(tmp_path / "m.wcodec", device="cuda:99")
     kept = resident.decode("int8")

@@ -445,3 +445,18 @@ def test_errors_are_the_built_in_ones_too():
     assert issubclass(wcodec.OutOfMemoryError, MemoryError)
     assert issubclass(wcodec.UsageError, ValueError)
     assert issubclass(wcodec.CorruptError, ValueError)
+
+
+@pytest.mark.parametrize("level", ["scalar", "avx2"])
+@pytest.mark.parametrize("profile", ["pairs", "p8"])
+def test_tiles_of_one_tensor_by_several_threads(packed, tmp_path, level, profile):
+    source = tmp_path / "plain"
+    wcodec.decompress(packed({"w": ("BF16", (3 << 16,), weights(np, 3 << 16, 1))}), source)
+    wcodec.compress(source, tmp_path / "m.wcodec", tile=65536, profile=profile)
+    program = """
+        import sys, wcodec
+        with wcodec.safe_open(sys.argv[1], "np", threads=3) as f:
+            first = f.get_tensor("w").tobytes()
+            assert all(f.get_tensor("w").tobytes() == first for _ in range(150))
+    """
+    run(program, tmp_path / "m.wcodec", WCODEC_CPU_MASK=level)

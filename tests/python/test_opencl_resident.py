@@ -102,6 +102,18 @@ def test_products(resident, weights, vectors):
     assert resident.linear("w", spaced[:, :K], bias).tobytes() == y.tobytes()
 
 
+def test_as_in_the_file(resident, weights):
+    with wcodec.Resident(resident.path, device="opencl", form="coded") as coded:
+        assert coded.info("w").form == coded.info("int8").form == "coded"
+        for name, w in weights.items():
+            assert coded.decode(name).tobytes() == w.tobytes(), name
+            if len(w.shape) > 1 and len(w):
+                assert coded.gather(name, [1, 0]).tobytes() == w[[1, 0]].tobytes(), name
+        assert coded.decode("w", first=3, count=20).tobytes() == weights["w"][3:23].tobytes()
+        with pytest.raises(wcodec.UnsupportedError, match="of form fixed"):
+            coded.linear("w", np.zeros((1, K), BF16))
+
+
 def test_what_it_refuses(resident):
     with pytest.raises(wcodec.UnsupportedError, match="an x of BF16 only"):
         resident.linear("w", np.zeros((1, K), np.float32))
@@ -109,7 +121,5 @@ def test_what_it_refuses(resident):
         resident.linear("int8", np.zeros((1, 48), BF16))
     with pytest.raises(wcodec.UnsupportedError, match="no y = x W"):
         resident.linear("w", np.zeros((1, N), BF16), transposed=True)
-    with pytest.raises(wcodec.WcodecError):
-        wcodec.Resident(resident.path, device="opencl", form="coded")
     with pytest.raises(wcodec.BackendError):
         wcodec.Resident(resident.path, device="opencl:99")

@@ -6,7 +6,7 @@ import logging
 import os
 
 import pytest
-from conftest import BITS, safetensors_bytes
+from conftest import BITS, run, safetensors_bytes
 
 torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
@@ -300,8 +300,6 @@ def test_loads_by_way_of_the_same_code_as_a_device(tmp_path):
     folder = os.environ.get("WCODEC_FAKE_PATH")
     if not folder:
         pytest.skip("WCODEC_FAKE_PATH names no folder with the plugin wcodec_fake.so")
-    from conftest import run
-
     save_file(tensors(), tmp_path / "m.wcodec")
     made = run(
         """
@@ -441,3 +439,62 @@ class TestCuda:
             load_file(path, "cuda")
         assert caught.value.tensor
         assert torch.ones(5, device="cuda").sum().item() == 5
+
+
+def test_saves_beside_the_caller(tmp_path):
+    given = {"w": torch.randn(700, 900), "tied": torch.zeros(0), "b": torch.arange(9)}
+    given["again"] = given["w"].clone()
+    path, other = tmp_path / "a.wcodec", tmp_path / "b.wcodec"
+    saving = wcodec.torch.async_save_file(given, path, {"format": "pt"}, level=2)
+    saving.wait()
+    assert saving.done() and saving.progress()[0] == saving.progress()[1] > 0
+    assert str(path) in repr(saving)
+    wcodec.torch.save_file(given, other, {"format": "pt"}, level=2)
+    assert path.read_bytes() == other.read_bytes()
+    assert path.read_bytes() == wcodec.torch.save(given, {"format": "pt"}, level=2)
+    # What it restores to compresses to the same bytes; equal tensors are stored once.
+    wcodec.decompress(path, tmp_path / "plain.safetensors")
+    wcodec.compress(tmp_path / "plain.safetensors", tmp_path / "c.wcodec", level=2)
+    assert path.read_bytes() == (tmp_path / "c.wcodec").read_bytes()
+    assert os.path.getsize(path) < given["w"].nbytes * 1.1
+    loaded = load_file(path)
+    assert all(torch.equal(loaded[name], tensor) for name, tensor in given.items())
+
+
+def test_saves_beside_the_caller_fail_as_others(tmp_path):
+    given = {"w": torch.randn(3000, 1000)}
+    with pytest.raises(wcodec.MissingFileError):
+        wcodec.torch.async_save_file(given, tmp_path / "none" / "a.wcodec")
+    with pytest.raises(wcodec.UsageError):
+        wcodec.torch.async_save_file(given, tmp_path / "a.safetensors")
+    with pytest.raises(wcodec.UsageError):
+        wcodec.torch.async_save_file(given, tmp_path / "a.wcodec", level=10)
+    path = tmp_path / "a.wcodec"
+    path.write_bytes(b"old")
+    saving = wcodec.torch.async_save_file(given, path, level=9)
+    saving.cancel()
+    try:
+        saving.wait()
+    except wcodec.CancelledError:
+        assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a.wcodec"]
+    with pytest.raises(TimeoutError):
+        wcodec.torch.async_save_file(given, path, level=9).wait(0)
+    for write in (wcodec.torch.save_file, wcodec.torch.async_save_file):
+        with pytest.raises(wcodec.UsageError):
+            write(given, f"{path}\0b.wcodec")
+
+
+def test_a_save_that_nobody_waits_for(tmp_path):
+    (tmp_path / "folder").mkdir()
+    program = """
+        import sys, torch, wcodec.torch
+        given = {"w": torch.randn(2000, 1000)}
+        wcodec.torch.async_save_file(given, sys.argv[1] + "/dropped.wcodec", level=9)
+        kept = wcodec.torch.async_save_file(given, sys.argv[1] + "/kept.wcodec", level=9)
+        lost = wcodec.torch.async_save_file(given, sys.argv[1] + "/folder", level=9)
+    """
+    ran = run(program, tmp_path)
+    assert f"{tmp_path / 'folder'} was not saved" in ran.stderr
+    for name in ("dropped", "kept"):
+        assert load_file(tmp_path / f"{name}.wcodec")["w"].shape == (2000, 1000)

@@ -17,9 +17,10 @@
 
 static uint32_t levels;
 
-/* checkdsp_stages.c, checkdsp_blocks.c, checkdsp_lossy.c, checkdsp_fixed.c, checkdsp_fragments.c,
- * checkdsp_product.c */
+/* checkdsp_stages.c, checkdsp_each.c, checkdsp_blocks.c, checkdsp_lossy.c, checkdsp_fixed.c,
+ * checkdsp_fragments.c, checkdsp_product.c */
 void checkdsp_stages(const struct wcodec_cpu_dsp *dsp, uint64_t seed);
+void checkdsp_each(const struct wcodec_cpu_dsp *dsp, uint64_t seed);
 void checkdsp_blocks(uint32_t levels, uint64_t seed);
 void checkdsp_lossy(uint32_t levels, uint64_t seed);
 void checkdsp_fixed(uint32_t levels, uint64_t seed);
@@ -135,7 +136,7 @@ static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tenso
 }
 
 static struct {
-    unsigned level, tiles, outliers;
+    unsigned level, tiles, outliers, twos;
     uint64_t seed;
 } encoding;
 
@@ -147,6 +148,104 @@ static uint64_t raw_room(const struct wcodec_tiling *t, uint32_t elements)
                        ? wcodec_tile_raw_size(t, elements, mode)
                        : capacity;
     return capacity;
+}
+
+/* Memory of its own for each part of a tile's output. */
+static void make_output(const struct wcodec_tiling *t, uint32_t elements, uint8_t *raw,
+                        struct wcodec_tile_output *o)
+{
+    memset(o, 0, sizeof *o);
+    o->raw = raw;
+    for (unsigned c = 0; c < t->coded_count; c++) {
+        o->states[c] = calloc(WCODEC_LANES, 4);
+        o->words[c] = calloc(1, wcodec_tile_words_max(elements));
+        o->positions[c] = calloc(elements, 2);
+        o->values[c] = calloc(elements, 1);
+        assert_true(o->states[c] && o->words[c] && o->positions[c] && o->values[c]);
+    }
+}
+
+static void free_output(const struct wcodec_tiling *t, struct wcodec_tile_output *o)
+{
+    for (unsigned c = 0; c < t->coded_count; c++) {
+        free(o->states[c]);
+        free(o->words[c]);
+        free(o->positions[c]);
+        free(o->values[c]);
+    }
+}
+
+static void assert_same_output(const struct wcodec_tiling *t,
+                               const struct wcodec_stream_plan plans[WCODEC_MAX_CODED],
+                               uint32_t elements, const struct wcodec_tile_output *o,
+                               const struct wcodec_tile_output *expected)
+{
+    assert_int_equal(o->check, expected->check);
+    assert_memory_equal(o->raw, expected->raw,
+                        (size_t)wcodec_tile_raw_size(t, elements, plans[0].mode));
+    for (unsigned c = 0; c < t->coded_count; c++) {
+        assert_int_equal(o->word_count[c], expected->word_count[c]);
+        assert_int_equal(o->outlier_count[c], expected->outlier_count[c]);
+        assert_memory_equal(o->words[c] + o->word_offset[c],
+                            expected->words[c] + expected->word_offset[c],
+                            2 * (size_t)o->word_count[c]);
+        assert_memory_equal(o->positions[c], expected->positions[c],
+                            2 * (size_t)o->outlier_count[c]);
+        assert_memory_equal(o->values[c], expected->values[c], o->outlier_count[c]);
+        if (plans[c].mode == WCODEC_STREAM_RANS)
+            assert_memory_equal(o->states[c], expected->states[c], WCODEC_LANES * 4);
+    }
+}
+
+/* Two tiles at once, of which the second's raw part begins where the first's ends: the same with
+ * its elements turned by some, or fewer of them, by other tables of the pools. */
+static void compare_two(const struct wcodec_cpu_encoder *encoder,
+                        const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED],
+                        const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data,
+                        uint32_t elements)
+{
+    const struct wcodec_tiling *t = encoder->tiling;
+    const size_t size = (size_t)elements << t->element_log2,
+                 turn = (size_t)(support_random(&encoding.seed) % elements) << t->element_log2,
+                 raw_size = (size_t)raw_room(t, elements),
+                 scratch_size = wcodec_cpu_encode_scratch_size(elements);
+    struct wcodec_stream_plan plan[2][WCODEC_MAX_CODED];
+    struct wcodec_tile_output got[2], expected;
+    struct wcodec_cpu_encode_job jobs[2];
+    uint8_t *both = malloc(2 * size), *raw = malloc(2 * raw_size), *expected_raw = malloc(raw_size),
+            *scratch = malloc(wcodec_tile_scratch_size(elements));
+    const uint32_t fewer = support_random(&encoding.seed) % 4
+                               ? elements
+                               : 1 + (uint32_t)(support_random(&encoding.seed) % elements);
+    assert_true(both && raw && expected_raw && scratch);
+    memcpy(both, data, size);
+    memcpy(both + size, both + turn, size - turn);
+    memcpy(both + 2 * size - turn, both, turn);
+    for (unsigned i = 0; i < 2; i++) {
+        memcpy(plan[i], plans, sizeof plan[i]);
+        for (unsigned c = 0; c < t->coded_count; c++)
+            if (plan[i][c].mode == WCODEC_STREAM_RANS && plan[i][c].run_tables == NULL)
+                plan[i][c].table =
+                    (uint8_t)(support_random(&encoding.seed) % t->fields[t->coded[c]].tables);
+        jobs[i] = (struct wcodec_cpu_encode_job){plan[i], both + i * size, i ? fewer : elements,
+                                                 &got[i], malloc(scratch_size)};
+        make_output(t, elements, raw + (i ? wcodec_tile_raw_size(t, elements, plan[0][0].mode) : 0),
+                    &got[i]);
+    }
+    wcodec_cpu_encode_two(encoder, jobs);
+    for (unsigned i = 0; i < 2; i++) {
+        make_output(t, elements, expected_raw, &expected);
+        wcodec_tile_encode(t, pools, plan[i], jobs[i].data, jobs[i].elements, &expected, scratch);
+        assert_same_output(t, plan[i], jobs[i].elements, &got[i], &expected);
+        free_output(t, &expected);
+        free_output(t, &got[i]);
+        free(jobs[i].scratch);
+    }
+    encoding.twos += elements == fewer && encoder->dsp.rans_two[WCODEC_P8] != NULL;
+    free(scratch);
+    free(expected_raw);
+    free(raw);
+    free(both);
 }
 
 /* One tile by the level's encoder, and by the reference. */
@@ -197,6 +296,7 @@ static void compare_encoder(const struct wcodec_tiling *t,
         encoding.outliers += o.outlier_count[c];
     }
     encoding.tiles++;
+    compare_two(encoder, pools, plans, data, elements);
     wcodec_cpu_encoder_free(encoder);
     while (used)
         guarded_free(&buffers[--used]);
@@ -207,7 +307,7 @@ static void run_encoder(unsigned level)
     uint64_t seed = support_seed() + 100 + level;
     encoding.level = level;
     encoding.seed = seed;
-    encoding.tiles = encoding.outliers = 0;
+    encoding.tiles = encoding.outliers = encoding.twos = 0;
     support_coded = compare_encoder;
     for (unsigned i = 0; i < 200 + SUPPORT_SHAPES * 3 * 12; i++) {
         struct support_tensor x;
@@ -219,7 +319,8 @@ static void run_encoder(unsigned level)
         support_tensor_free(&x);
     }
     support_coded = NULL;
-    print_message("  encoder: %u tiles, %u outliers\n", encoding.tiles, encoding.outliers);
+    print_message("  encoder: %u tiles, %u outliers, %u times two at once\n", encoding.tiles,
+                  encoding.outliers, encoding.twos);
     assert_true(encoding.outliers > 0);
 }
 
@@ -288,6 +389,7 @@ static void run_decoder(unsigned level, uint32_t tuning)
     print_message("  decoder, choices %x\n", tuning / WCODEC_CPU_STRAIGHT);
     wcodec_cpu_dsp_init(&dsp, (levels & ((2u << level) - 1)) | tuning);
     checkdsp_stages(&dsp, seed + 300);
+    checkdsp_each(&dsp, seed + 900);
     memset(straight, 0, sizeof straight);
     memset(windows, 0, sizeof windows);
     for (unsigned i = 0; i < 150; i++) {

@@ -6,7 +6,9 @@
 #include "support_blocks.h"
 #include "support_conform.h"
 #include "support_matrix.h"
+#include "support_coding.h"
 #include "support_encoders.h"
+#include "support_kept.h"
 #include "support_products.h"
 #include "support_tiles.h"
 
@@ -491,10 +493,14 @@ void support_conform(const struct wcodec_backend *backend, struct wcodec_backend
     for (unsigned i = 0; i < 40; i++)
         check_batch(&r, 1);
     check_threads(&r);
+    if ((r.capabilities & WCODEC_DEVICE_PRODUCTS) && backend->products->keep != NULL)
+        support_kept(backend, r.device, 60);
     if (r.capabilities & WCODEC_DEVICE_PRODUCTS)
         support_products(backend, r.device, 40);
     if ((r.capabilities & WCODEC_DEVICE_PRODUCTS) && backend->products->measure != NULL)
         support_encoders(backend, r.device, 40);
+    if (backend->encoders != NULL)
+        support_coding(backend, r.device, 200, strcmp(backend->name, "opencl") != 0);
     backend->queue_destroy(r.queue);
     backend->device_close(r.device);
 }

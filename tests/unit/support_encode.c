@@ -78,7 +78,7 @@ static wcodec_status decode_chunks(const struct wcodec_coded *coded, const uint8
         return status;
     for (uint64_t i = 0; i < chunks->count && !status; i++)
         status = wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i],
-                                     out + i * coded->chunk, true, err);
+                                     out + i * coded->chunk, true, NULL, err);
     wcodec_chunks_free(chunks);
     return status;
 }

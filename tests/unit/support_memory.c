@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { POISON = 0xA5 }; /* what nobody has set */
+
 static bool may_allocate(struct support_allocator *a)
 {
     a->calls++;
@@ -17,6 +19,8 @@ static void *allocate(void *opaque, size_t size)
     struct support_allocator *a = opaque;
     void *memory = may_allocate(a) ? malloc(size) : NULL;
     a->balance += memory != NULL;
+    if (memory != NULL)
+        memset(memory, POISON, size);
     return memory;
 }
 

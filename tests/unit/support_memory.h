@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <wcodec.h>
 
-/* Counts its calls; when `left` has come down to 0 each fails, or with `once` that one alone. Safe
- * from several threads. `balance` is allocations less releases. */
+/* Memory that is not zeros. Counts its calls; when `left` has come down to 0 each fails, or with
+ * `once` that one alone. Safe from several threads. `balance` is allocations less releases. */
 struct support_allocator {
     wcodec_allocator allocator;
     bool once;

@@ -148,15 +148,22 @@ void support_sink_free(struct support_sink *sink)
     support_sink_init(sink);
 }
 
+wcodec_reader *support_open_sink(wcodec_context *context, const struct support_sink *sink)
+{
+    wcodec_reader *reader;
+    wcodec_error err = {0};
+    if (wcodec_reader_open_memory(context, sink->data, sink->size, &reader, &err) != WCODEC_OK)
+        fail_msg("cannot be opened: %s", err.text);
+    return reader;
+}
+
 void support_expect_restores(wcodec_context *context, const struct support_sink *sink,
                              const void *original, size_t size)
 {
     wcodec_error err = {0};
-    wcodec_reader *reader;
+    wcodec_reader *reader = support_open_sink(context, sink);
     struct support_sink restored;
     support_sink_init(&restored);
-    if (wcodec_reader_open_memory(context, sink->data, sink->size, &reader, &err) != WCODEC_OK)
-        fail_msg("cannot be opened: %s", err.text);
     if (wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, &err) != WCODEC_OK)
         fail_msg("cannot be restored: %s", err.text);
     if (wcodec_reader_test(reader, 0, 0, NULL, &err) != WCODEC_OK)

@@ -52,6 +52,9 @@ void support_sink_init(struct support_sink *sink);
 int support_sink_write(void *sink, const void *data, size_t size);
 void support_sink_free(struct support_sink *sink);
 
+/* Opens a container in memory, which must stay; fails the test where that fails. */
+wcodec_reader *support_open_sink(wcodec_context *context, const struct support_sink *sink);
+
 /* Restores a container in memory and compares; fails the test if it differs. */
 void support_expect_restores(wcodec_context *context, const struct support_sink *sink,
                              const void *original, size_t size);

@@ -3,11 +3,11 @@
 
 #include "support.h"
 
+#include "support_caller.h"
 #include "support_matrix.h"
 #include "support_products.h"
 
 #include "coding/lossy.h"
-#include <dlfcn.h>
 #include <float.h>
 #include <math.h>
 
@@ -92,9 +92,9 @@ static bool has_foreign(const struct support_matrix *m)
     return false;
 }
 
-/* What a sum may differ by from the exact one. Nothing is said of what comes near to overflowing.
- */
-static void check_sum(double sum, double magnitude, wcodec_dtype dtype, uint64_t k,
+/* What a sum may differ by from the exact one. Nothing is said of what comes near to overflowing,
+ * as the sum does or one in units of the row, of which `relative` is the magnitude. */
+static void check_sum(double sum, double magnitude, double relative, wcodec_dtype dtype, uint64_t k,
                       const uint8_t *at)
 {
     const double got = number(dtype, at),
@@ -110,7 +110,7 @@ static void check_sum(double sum, double magnitude, wcodec_dtype dtype, uint64_t
             assert_true(isnan(got));
         return;
     }
-    if (magnitude > most / 4)
+    if (magnitude > most / 4 || relative > (double)FLT_MAX / 4)
         return;
     const double bound = (double)(k + 8) * ldexp(magnitude, -22) + fabs(sum) * rounding + least;
     if (!(fabs(got - sum) <= bound))
@@ -124,20 +124,22 @@ static void check_product(const struct products *p, const uint8_t *x, size_t x_s
     const uint64_t n = p->m.fixed.rows, k = p->m.fixed.columns;
     for (uint64_t v = 0; v < product->vectors; v++)
         for (uint64_t row = 0; row < n; row++) {
-            double sum = 0, magnitude = 0;
+            double sum = 0, magnitude = 0, relative;
+            const int shift = (int8_t)p->m.payload[row];
             for (uint64_t i = 0; i < k; i++) {
                 const double t = number(WCODEC_DTYPE_BF16, x + v * x_stride + 2 * i) *
                                  number(WCODEC_DTYPE_BF16, p->m.data + 2 * (row * k + i));
                 sum += t;
                 magnitude += fabs(t);
             }
+            relative = shift == WCODEC_FIXED_ZERO_ROW ? 0 : ldexp(magnitude, -shift);
             if (product->bias != 0) {
                 const double b =
                     number(product->bias_dtype, bias + row * bytes_of(product->bias_dtype));
                 sum += b;
                 magnitude += fabs(b);
             }
-            check_sum(sum, magnitude, product->y_dtype, k,
+            check_sum(sum, magnitude, relative, product->y_dtype, k,
                       y + v * product->y_stride + row * bytes_of(product->y_dtype));
         }
 }
@@ -206,8 +208,21 @@ static void multiply(struct products *p, uint64_t vectors)
     free(x);
 }
 
+/* Indices that are no row's were counted, and `number` says of which launch. */
+static void check_outside(const struct products *p, struct wcodec_memory *words,
+                          const struct wcodec_rows *rows, const int64_t *numbers)
+{
+    uint32_t found[2], outside = 0;
+    for (uint64_t i = 0; rows->indices != 0 && i < rows->count; i++)
+        outside += (uint64_t)numbers[i] >= rows->fixed->rows;
+    get(p, words, found, sizeof found);
+    assert_int_equal(found[0], 5 + (rows->outside != 0 ? outside : 0));
+    assert_int_equal(found[1], rows->outside != 0 && outside != 0 ? rows->number : 77);
+}
+
 static void decode_rows(struct products *p, bool by_numbers)
 {
+    static const uint32_t before[2] = {5, 77};
     const struct wcodec_fixed *f = &p->m.fixed;
     const uint64_t any = support_random(&p->seed), skew = any & 1 ? p->skew : 0,
                    first = (any >> 8) % f->rows,
@@ -225,13 +240,16 @@ static void decode_rows(struct products *p, bool by_numbers)
                                       : (int64_t)((which >> 8) % f->rows);
     }
     struct wcodec_memory *outs = put(p, out, size),
-                         *indices = put(p, numbers, count * sizeof *numbers);
+                         *indices = put(p, numbers, count * sizeof *numbers),
+                         *words = put(p, before, sizeof before);
     const struct wcodec_rows rows = {.fixed = f,
                                      .memory = p->matrix,
                                      .indices = by_numbers ? p->b->memory_native(indices) : 0,
                                      .first = by_numbers ? 0 : first,
                                      .count = count,
-                                     .out = p->b->memory_native(outs) + skew};
+                                     .out = p->b->memory_native(outs) + skew,
+                                     .outside = any >> 2 & 3 ? p->b->memory_native(words) : 0,
+                                     .number = (uint32_t)(any >> 33)};
     ok(p->b->products->decode_rows(p->device, p->native, &rows, &err), &err);
     ok(p->b->queue_wait(p->queue, &err), &err);
     get(p, outs, out, size);
@@ -245,38 +263,12 @@ static void decode_rows(struct products *p, bool by_numbers)
     }
     for (uint64_t i = skew + count * row_size; i < size; i++)
         assert_int_equal(out[i], 0xee);
+    check_outside(p, words, &rows, numbers);
+    p->b->memory_free(words);
     p->b->memory_free(indices);
     p->b->memory_free(outs);
     free(numbers);
     free(out);
-}
-
-/* A command queue of OpenCL's own, as a caller has it. */
-static uint64_t opencl_queue(const struct wcodec_backend *b, struct wcodec_device *device,
-                             void **library)
-{
-    void *(*create)(void *, void *, uint64_t, int32_t *);
-    uint64_t context, number;
-    int32_t result;
-    *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-    assert_non_null(*library);
-    void *found = dlsym(*library, "clCreateCommandQueue");
-    assert_non_null(found);
-    memcpy(&create, &found, sizeof found);
-    b->device_native(device, &context, &number);
-    void *queue = create((void *)(uintptr_t)context, (void *)(uintptr_t)number, 0, &result);
-    assert_non_null(queue);
-    return (uint64_t)(uintptr_t)queue;
-}
-
-static void release_opencl_queue(uint64_t queue, void *library)
-{
-    int32_t (*release)(void *);
-    void *found = dlsym(library, "clReleaseCommandQueue");
-    assert_non_null(found);
-    memcpy(&release, &found, sizeof found);
-    assert_int_equal(release((void *)(uintptr_t)queue), 0);
-    dlclose(library);
 }
 
 void support_products(const struct wcodec_backend *backend, struct wcodec_device *device,
@@ -284,18 +276,12 @@ void support_products(const struct wcodec_backend *backend, struct wcodec_device
 {
     static const uint64_t vectors[] = {1, 8, 9, 16, 17, 32, VECTORS};
     struct products p = {.b = backend, .device = device, .seed = support_seed()};
-    wcodec_error err = {0};
+    struct support_caller caller;
     unsigned multiplied = 0;
-    /* CUDA has a queue of number 0; others, for tests, do at once what they are told. OpenCL's
-     * buffers are no addresses. */
-    const bool opencl = strcmp(backend->name, "opencl") == 0;
-    void *library = NULL;
-    p.skew = opencl ? 0 : 2;
-    p.native = opencl ? opencl_queue(backend, device, &library) : 0;
-    if (opencl || strcmp(backend->name, "cuda") == 0)
-        ok(backend->queue_adopt(device, p.native, &p.queue, &err), &err);
-    else
-        ok(backend->queue_create(device, &p.queue, &err), &err);
+    support_caller_begin(backend, device, &caller);
+    p.skew = caller.opencl ? 0 : 2;
+    p.native = caller.native;
+    p.queue = caller.queue;
     for (unsigned i = 0; i < matrices || multiplied < matrices / 2; i++) {
         support_matrix_make(&p.seed, 0, 0, &p.m);
         /* Few matrices without foreign elements have spilled ones: here one must. */
@@ -313,7 +299,5 @@ void support_products(const struct wcodec_backend *backend, struct wcodec_device
         backend->memory_free(p.matrix);
         support_matrix_free(&p.m);
     }
-    backend->queue_destroy(p.queue);
-    if (library != NULL)
-        release_opencl_queue(p.native, library);
+    support_caller_end(backend, &caller);
 }

@@ -30,6 +30,7 @@ const struct support_model support_models[SUPPORT_RESIDENT_TENSORS] = {
     {"empty", WCODEC_DTYPE_F32, 2, {0, 5}, SUPPORT_BELL, false},
     {"numbers", WCODEC_DTYPE_I64, 2, {10, 10}, SUPPORT_BELL, false},
     {"scalar", WCODEC_DTYPE_F32, 0, {0}, SUPPORT_BELL, false},
+    {"deep", WCODEC_DTYPE_BF16, 2, {128, 1024}, SUPPORT_BELL, true},
 };
 
 static float around_zero(uint64_t *seed)

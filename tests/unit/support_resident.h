@@ -8,7 +8,7 @@
 #include "support_memory.h"
 #include <wcodec/resident.h>
 
-enum { SUPPORT_RESIDENT_TENSORS = 21 };
+enum { SUPPORT_RESIDENT_TENSORS = 22 };
 
 /* How a tensor's numbers are. */
 enum support_numbers {

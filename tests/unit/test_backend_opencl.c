@@ -3,10 +3,12 @@
 
 /* The OpenCL plugin of the build tree on every device that is there, in every form that the device
  * can run: conformance, hostile payloads, buffers by turns. "test_backend_opencl small" does
- * little, for slow simulators. The quick form of the tests leaves out "local", which PoCL compiles
- * for minutes; oclgrind.sh runs a little of it. */
+ * little, for slow simulators; "test_backend_opencl coding" codes tensors and nothing else. The
+ * quick form of the tests leaves out "local", which PoCL compiles for minutes; oclgrind.sh runs a
+ * little of it. */
 #include "support.h"
 
+#include "support_coding.h"
 #include "support_conform.h"
 #include "support_hostile.h"
 #include "support_products.h"
@@ -18,7 +20,7 @@
 #include <string.h>
 
 static const struct wcodec_backend *backend;
-static bool small;
+static bool small, coding_only;
 
 struct opened {
     wcodec_context *context;
@@ -57,6 +59,24 @@ static void check_narrow(struct opened *o, unsigned i)
     unsetenv("WCODEC_OPENCL_WIDTH");
 }
 
+/* Loops code nothing: the answer is that the CPU is to do it. Other forms do on all devices but
+ * processors, and on these where that is asked for. */
+static void check_coding(struct wcodec_device *device, const char *variant)
+{
+    const char *fast = getenv("WCODEC_OPENCL_FAST");
+    const struct wcodec_tensor_coding coding = {0};
+    struct wcodec_queue *queue;
+    wcodec_error err = {0};
+    if (strcmp(variant, "loops") != 0) {
+        support_coding(backend, device, small && !coding_only ? 8 : 60,
+                       variant[0] != '\0' && fast != NULL && strcmp(fast, "1") == 0);
+        return;
+    }
+    assert_int_equal(backend->queue_create(device, &queue, &err), WCODEC_OK);
+    assert_int_equal(backend->encoders->code(queue, &coding, &err), WCODEC_ERROR_UNSUPPORTED);
+    backend->queue_destroy(queue);
+}
+
 static void run_variant(struct opened *o, unsigned i, const char *variant)
 {
     struct wcodec_device *device;
@@ -74,6 +94,11 @@ static void run_variant(struct opened *o, unsigned i, const char *variant)
     }
     if (status != WCODEC_OK)
         fail_msg("%s", err.text);
+    if (coding_only) {
+        check_coding(device, variant);
+        backend->device_close(device);
+        return;
+    }
     if (wcodec_known_answer_check(backend, device, &wcodec_default_allocator, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     support_hostile(backend, device, small);
@@ -88,6 +113,7 @@ static void run_variant(struct opened *o, unsigned i, const char *variant)
     /* Kernels of products are the same in all forms but one (support_conform.h). */
     if (small && strcmp(variant, "loops") == 0)
         support_products(backend, device, 2);
+    check_coding(device, variant);
     backend->device_close(device);
     if (!small)
         support_conform(backend, o->state, i);
@@ -187,7 +213,8 @@ int main(int argc, char **argv)
     char path[4096];
     struct opened o;
     wcodec_error err;
-    small = argc > 1 && strcmp(argv[1], "small") == 0;
+    coding_only = argc > 1 && strcmp(argv[1], "coding") == 0;
+    small = coding_only || (argc > 1 && strcmp(argv[1], "small") == 0);
     setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl",
            1); /* PoCL asks hwloc, whose OpenCL component asks PoCL */
     snprintf(path, sizeof path, "%s/backends/opencl/.libs/wcodec_opencl.so",

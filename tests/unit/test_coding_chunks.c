@@ -29,7 +29,7 @@ static uint8_t *encode(const uint8_t *data, uint64_t size, uint64_t chunk, uint6
     for (uint64_t i = 0; i < count; i++) {
         uint64_t left = size - i * chunk, n = left < chunk ? left : chunk;
         uint32_t coded, check;
-        assert_int_equal(wcodec_chunk_encode(memory, data + i * chunk, (size_t)n, 3, NULL,
+        assert_int_equal(wcodec_chunk_encode(NULL, data + i * chunk, (size_t)n, 3, NULL,
                                              payload + at, &coded, &check, NULL),
                          WCODEC_OK);
         assert_true(coded <= n && coded > 0);
@@ -54,7 +54,7 @@ static wcodec_status decode(const uint8_t *payload, uint64_t payload_size, uint6
     }
     for (uint64_t i = 0; status == WCODEC_OK && i < chunks->count; i++)
         status = wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i], out + i * chunk,
-                                     verify, err);
+                                     verify, NULL, err);
     wcodec_chunks_free(chunks);
     return status;
 }
@@ -89,7 +89,7 @@ static void test_compresses(void **state)
     uint8_t *data = calloc(1, SIZE), *out = malloc(SIZE);
     assert_true(data && out);
     uint32_t coded, check;
-    assert_int_equal(wcodec_chunk_encode(memory, data, SIZE, 3, NULL, out, &coded, &check, NULL),
+    assert_int_equal(wcodec_chunk_encode(NULL, data, SIZE, 3, NULL, out, &coded, &check, NULL),
                      WCODEC_OK);
     assert_true(coded < 100);
     assert_int_equal(ZSTD_getFrameContentSize(out, coded), SIZE);
@@ -114,7 +114,7 @@ static void test_slow_levels(void **state)
                 data[i] = random ? (uint8_t)(r >> 33) : (uint8_t)(i / 4096 % 2 ? i : r >> 40 & 3);
             }
             memset(payload, 0, 16);
-            assert_int_equal(wcodec_chunk_encode(memory, data, SIZE, level, NULL, payload + 16,
+            assert_int_equal(wcodec_chunk_encode(NULL, data, SIZE, level, NULL, payload + 16,
                                                  &coded, &check, NULL),
                              WCODEC_OK);
             assert_int_equal(coded == SIZE, random);
@@ -148,9 +148,8 @@ static void test_cancel(void **state)
     wcodec_reporter_init(&reporter, &progress, SIZE);
     reporter.last = 0; /* long ago */
     wcodec_cancel_init(&cancel, &reporter);
-    assert_int_equal(
-        wcodec_chunk_encode(memory, data, SIZE, 19, &cancel, out, &coded, &check, NULL),
-        WCODEC_ERROR_CANCELLED);
+    assert_int_equal(wcodec_chunk_encode(NULL, data, SIZE, 19, &cancel, out, &coded, &check, NULL),
+                     WCODEC_ERROR_CANCELLED);
     assert_int_equal(coded, 7);
     assert_int_equal(check, 7);
     free(data);
@@ -163,14 +162,14 @@ static void test_encode_limits(void **state)
     uint8_t byte = 5, out = 0;
     uint32_t coded, check;
     wcodec_error err = {0};
-    assert_int_equal(wcodec_chunk_encode(memory, &byte, (size_t)WCODEC_CHUNK_MAX + 1, 3, NULL, &out,
+    assert_int_equal(wcodec_chunk_encode(NULL, &byte, (size_t)WCODEC_CHUNK_MAX + 1, 3, NULL, &out,
                                          &coded, &check, &err),
                      WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_chunk_encode(memory, &byte, 1, 3, NULL, &out, &coded, &check, NULL),
+    assert_int_equal(wcodec_chunk_encode(NULL, &byte, 1, 3, NULL, &out, &coded, &check, NULL),
                      WCODEC_OK);
     assert_int_equal(coded, 1);
     assert_int_equal(out, 5);
-    assert_int_equal(wcodec_chunk_encode(memory, &byte, 0, 3, NULL, &out, &coded, &check, NULL),
+    assert_int_equal(wcodec_chunk_encode(NULL, &byte, 0, 3, NULL, &out, &coded, &check, NULL),
                      WCODEC_OK);
     assert_int_equal(coded, 0);
 }

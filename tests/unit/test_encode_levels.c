@@ -217,9 +217,9 @@ static void test_beside_zstd(void **state)
         if (!kinds[i].beside_zstd)
             continue;
         fill(&kinds[i]);
-        assert_int_equal(wcodec_chunk_encode(&wcodec_default_allocator, data, SIZE, ZSTD_LEVEL,
-                                             NULL, out, &coded, &check, NULL),
-                         WCODEC_OK);
+        assert_int_equal(
+            wcodec_chunk_encode(NULL, data, SIZE, ZSTD_LEVEL, NULL, out, &coded, &check, NULL),
+            WCODEC_OK);
         const uint64_t own = size_of(context, &kinds[i], SIZE, 3, 0, 0);
         if (own > coded)
             fail_msg("%s: %d, zstd -3 %d", kinds[i].name, (int)own, (int)coded);

@@ -207,6 +207,20 @@ EDIT(alias_self, set_varint_parameter(&r->entries[ALIAS], ALIAS))
 EDIT(alias_later, set_varint_parameter(&r->entries[ALIAS], CHUNKS))
 EDIT(alias_huge, set_varint_parameter(&r->entries[ALIAS], UINT64_MAX))
 EDIT(alias_size, set_varint_parameter(&r->entries[ALIAS], CONSTANT))
+static void make_inline(struct support_entry *e, uint64_t size)
+{
+    e->coding = WCODEC_CODING_INLINE;
+    e->payload_size = e->payload_hash = 0;
+    e->size = size;
+    set_parameters(e, "bytes", 5);
+}
+
+EDIT(inline_tensor, make_inline(&r->entries[CHUNKS], 5))
+EDIT(inline_large, make_inline(&r->entries[BLOB], 4097))
+EDIT(inline_cut, make_inline(&r->entries[BLOB], 6))
+EDIT(inline_left_over, make_inline(&r->entries[BLOB], 4))
+EDIT(inline_empty, make_inline(&r->entries[BLOB], 0))
+EDIT(inline_payload, make_inline(&r->entries[BLOB], 5); r->entries[BLOB].payload_size = 1)
 EDIT(payload_past_index, r->entries[CHUNKS].payload_size += 64)
 EDIT(payload_wraps, r->entries[TILES].payload_size = UINT64_MAX)
 EDIT(payload_short, r->entries[CHUNKS].payload_size -= 32)
@@ -316,6 +330,12 @@ static const struct refusal refusals[] = {
     {"alias 2^64-1", alias_huge, WCODEC_ERROR_CORRUPT, "no earlier one"},
     {"alias of another size", alias_size, WCODEC_ERROR_CORRUPT, "which has 12"},
     {"alias of an alias", alias_of_alias, WCODEC_ERROR_CORRUPT, "an alias itself"},
+    {"tensor in the index", inline_tensor, WCODEC_ERROR_CORRUPT, "a tensor cannot stand in"},
+    {"too much in the index", inline_large, WCODEC_ERROR_CORRUPT, "4097 bytes in the index itself"},
+    {"too little in the index", inline_cut, WCODEC_ERROR_CORRUPT, "cut short"},
+    {"bytes in the index left over", inline_left_over, WCODEC_ERROR_CORRUPT, "1 bytes are left"},
+    {"empty entry in the index", inline_empty, WCODEC_ERROR_CORRUPT, "must be a constant"},
+    {"in the index with a payload", inline_payload, WCODEC_ERROR_CORRUPT, "it has none"},
     {"payload past the index", payload_past_index, WCODEC_ERROR_CORRUPT, "reaches into the index"},
     {"payload wraps", payload_wraps, WCODEC_ERROR_CORRUPT, "reaches into the index"},
     {"payload shorter", payload_short, WCODEC_ERROR_CORRUPT, "the index begins at"},

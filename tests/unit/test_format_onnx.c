@@ -7,6 +7,7 @@
 #include "support_memory.h"
 #include "support_zip.h"
 #include "format/layout.h"
+#include "format/onnx.h"
 #include "core/bytes.h"
 #include "core/memory.h"
 
@@ -337,7 +338,13 @@ static void test_refused(void **state)
     b = bare("t", 1, 1, (uint64_t[]){1});
     for (int i = 0; i < 64; i++)
         put_number(&b, 1, 1);
-    refuses(model_of(b), "more than 64 dimensions");
+    refuses(model_of(b), "\"t\" has more than 64 dimensions");
+    /* As models have it: the name comes after the dimensions. */
+    b = (struct support_bytes){0};
+    for (int i = 0; i < 65; i++)
+        put_number(&b, 1, 1);
+    put_string(&b, 8, "late");
+    refuses(model_of(b), "\"late\" has more than 64 dimensions");
     b = (struct support_bytes){0};
     put_varint(&b, 1 << 3 | 5);
     support_put(&b, zeros, 4);
@@ -437,10 +444,14 @@ static struct wcodec_file_layout *read_external(const struct support_bytes *b, u
                                                 const char *location, wcodec_error *err)
 {
     struct wcodec_file_layout *l = NULL;
+    struct wcodec_onnx_model *model;
     struct wcodec_source source, data;
     wcodec_source_memory(b->data, b->size, &source);
     wcodec_source_memory(zeros, size, &data);
-    wcodec_layout_read_external(&data, &source, location, &wcodec_default_allocator, &l, err);
+    if (wcodec_onnx_model_read(&source, &wcodec_default_allocator, &model, err) != WCODEC_OK)
+        return NULL;
+    wcodec_layout_read_external(&data, model, location, &wcodec_default_allocator, &l, err);
+    wcodec_onnx_model_free(model);
     return l;
 }
 

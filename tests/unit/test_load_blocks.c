@@ -5,6 +5,7 @@
  * reconstructs them itself, and by way of it to host memory: whole, by rows and to odd places, in
  * one piece and in many, damaged, measured, and by a device that does it wrongly. */
 #include "support_load.h"
+#include "support_records.h"
 
 #include <string.h>
 
@@ -151,6 +152,61 @@ static void test_fragments(void **state)
     check_model(&options, WCODEC_CODING_FRAGMENTS, 1, "nofragments");
 }
 
+/* The CPU decodes them, and the log says so. */
+static void test_records(void **state)
+{
+    const struct support_quantised q = {"Q8_0", 8, 34, 32, 500, 30};
+    uint64_t seed = support_seed() + 5;
+    struct support_lines lines = {0};
+    struct support_sink file, coded;
+    wcodec_load_options options;
+    wcodec_load_report report;
+    wcodec_buffer *buffer;
+    wcodec_reader *reader;
+    wcodec_error err = {0};
+    size_t size;
+    uint8_t *data = support_quantised_data(&q, &seed, &size), *got = malloc(size);
+    (void)state;
+    setenv("WCODEC_FAKE", "", 1);
+    wcodec_context *context = support_load_context("fake", 2, NULL, &lines);
+    support_quantised_safetensors(&q, NULL, data, size, &file);
+    support_sink_init(&coded);
+    assert_int_equal(wcodec_compress_memory(context, file.data, file.size, support_sink_write,
+                                            &coded, NULL, NULL, &err),
+                     WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err),
+                     WCODEC_OK);
+    assert_int_equal(wcodec_buffer_create(context, size, &buffer, &err), WCODEC_OK);
+    for (unsigned round = 0; round < 20; round++) {
+        const uint64_t first = round == 0 ? 0 : support_random(&seed) % q.rows,
+                       rows = round == 0 ? q.rows : 1 + support_random(&seed) % (q.rows - first);
+        const size_t bytes = (size_t)(rows * q.blocks * q.block);
+        wcodec_load_item item = {.tensor = 0,
+                                 .first_row = first,
+                                 .rows = rows,
+                                 .size = bytes,
+                                 .destination = round % 2 ? (uint64_t)(uintptr_t)got
+                                                          : wcodec_buffer_native(buffer)};
+        wcodec_load_options_init(&options);
+        options.memory = round % 2 ? NULL : "fake";
+        if (wcodec_load(reader, &item, 1, &options, &report, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+        assert_int_equal(report.cpu_bytes, bytes);
+        if (round % 2 == 0)
+            assert_int_equal(wcodec_buffer_read(buffer, 0, got, bytes, &err), WCODEC_OK);
+        assert_memory_equal(got, data + first * q.blocks * q.block, bytes);
+    }
+    assert_int_equal(lines.warnings, 0);
+    assert_true(lines.infos >= 20);
+    wcodec_buffer_destroy(buffer);
+    wcodec_reader_close(reader);
+    wcodec_context_destroy(context);
+    support_sink_free(&coded);
+    support_sink_free(&file);
+    free(got);
+    free(data);
+}
+
 /* A bit anywhere in the payloads: all is right all the same, or the load says that the file is
  * corrupt. */
 static void damage(const wcodec_encode_options *options)
@@ -290,9 +346,9 @@ int main(void)
     if (!support_load_plugin(NULL))
         return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks), cmocka_unit_test(test_lossy),
-        cmocka_unit_test(test_fixed),  cmocka_unit_test(test_fragments),
-        cmocka_unit_test(test_damage), cmocka_unit_test(test_fault),
-        cmocka_unit_test(test_measure)};
+        cmocka_unit_test(test_blocks),  cmocka_unit_test(test_lossy),
+        cmocka_unit_test(test_fixed),   cmocka_unit_test(test_fragments),
+        cmocka_unit_test(test_records), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_fault),   cmocka_unit_test(test_measure)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

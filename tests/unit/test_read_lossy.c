@@ -9,6 +9,7 @@
 #include "support_memory.h"
 
 #include "coding/lossy.h"
+#include "coding/packed.h"
 #include <math.h>
 #include <string.h>
 #include <wcodec/load.h>
@@ -112,9 +113,21 @@ static uint8_t *add_lossy(wcodec_context *context, uint64_t *seed, const struct 
                                           wcodec_lossy_coefficients(&l) << m->w, &coded, NULL),
                      WCODEC_OK);
     assert_int_equal(coded.coding, WCODEC_CODING_TILES);
+    uint64_t size = coded.payload_size;
     uint8_t *payload = support_coded_payload(&coded);
+    if (coded.unpacked_size != 0) {
+        /* That of coefficients is not packed. */
+        uint8_t *unpacked = malloc(coded.unpacked_size);
+        assert_non_null(unpacked);
+        assert_int_equal(wcodec_packed_read(coded.tiling, payload, (size_t)size, unpacked,
+                                            coded.unpacked_size, NULL),
+                         WCODEC_OK);
+        free(payload);
+        payload = unpacked;
+        size = coded.unpacked_size;
+    }
     support_put(&e->payload, side, (size_t)wcodec_lossy_tiles_begin(&l));
-    support_put(&e->payload, payload, (size_t)coded.payload_size);
+    support_put(&e->payload, payload, (size_t)size);
     support_put(&e->parameters, parameters, wcodec_lossy_write(&l, coded.tiling, parameters));
     e->dtype = (uint8_t)m->dtype;
     e->rank = 2;

@@ -7,6 +7,8 @@
 #include "support_model.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -89,7 +91,13 @@ static void test_external(void **state)
     assert_string_equal(tensor.name, "w");
     assert_int_equal(tensor.file_offset, 4);
     wcodec_original_close(original);
+    assert_int_equal(open_file(context, "data", NULL, NULL, &original, &err),
+                     WCODEC_ERROR_NOT_FOUND);
+    assert_int_equal(err.status, WCODEC_ERROR_NOT_FOUND);
+    support_put_file("data", "GGUF        ", 12);
     assert_int_equal(open_file(context, "data", NULL, NULL, &original, &err), WCODEC_ERROR_CORRUPT);
+    assert_non_null(strstr(err.text, "is a GGUF file, but: "));
+    support_put_file("data", "            ", 12);
     assert_int_equal(open_file(context, "data", "m", NULL, &original, &err), WCODEC_ERROR_USAGE);
     assert_int_equal(open_file(context, "data", "m", "other", &original, &err),
                      WCODEC_ERROR_CORRUPT);
@@ -105,6 +113,123 @@ static void test_external(void **state)
                      WCODEC_ERROR_USAGE);
     wcodec_context_destroy(context);
     unlink("m");
+    unlink("data");
+}
+
+/* Bytes of memory that are asked for: what is found, not how long that takes. */
+static size_t asked;
+
+static void *count_allocate(void *opaque, size_t size)
+{
+    (void)opaque;
+    asked += size;
+    return malloc(size);
+}
+
+static void *count_reallocate(void *opaque, void *old, size_t size)
+{
+    (void)opaque;
+    asked += size;
+    return realloc(old, size);
+}
+
+static void count_release(void *opaque, void *memory)
+{
+    (void)opaque;
+    free(memory);
+}
+
+static const wcodec_allocator counting = {
+    .allocate = count_allocate, .reallocate = count_reallocate, .release = count_release};
+
+/* The model above with so many tensors, each in a file of its own. */
+static void put_model_of(unsigned files)
+{
+    enum { TENSOR = 45 };
+    const size_t size = (size_t)files * TENSOR;
+    uint8_t *bytes = malloc(size + 8);
+    assert_non_null(bytes);
+    size_t n = 0;
+    bytes[n++] = 0x08;
+    bytes[n++] = 0x08;
+    bytes[n++] = 0x3a;
+    for (size_t left = size; left != 0; left >>= 7)
+        bytes[n++] = (uint8_t)((left & 0x7f) | (left >> 7 != 0 ? 0x80 : 0));
+    for (unsigned i = 0; i < files; i++, n += TENSOR) {
+        char name[8];
+        snprintf(name, sizeof name, "%04u", i);
+        memcpy(bytes + n,
+               "\x2a\x2b\x08\x02\x10\x01\x42\x04nnnn\x6a\x10\x0a\x08location\x12\x04"
+               "ffff"
+               "\x6a\x0b\x0a\x06offset\x12\x01"
+               "4"
+               "\x70\x01",
+               TENSOR);
+        memcpy(bytes + n + 8, name, 4);
+        memcpy(bytes + n + 26, name, 4);
+    }
+    support_put_file("m", bytes, n);
+    free(bytes);
+}
+
+/* What it takes to find the tensors of one more file of a model that was read. */
+static size_t work_of_file(unsigned files)
+{
+    wcodec_original *original;
+    wcodec_original_info info;
+    wcodec_tensor_info tensor;
+    wcodec_context *context = support_context(1, &counting);
+    put_model_of(files);
+    assert_int_equal(open_file(context, "data", "m", "0003", &original, NULL), WCODEC_OK);
+    wcodec_original_close(original);
+    asked = 0;
+    assert_int_equal(open_file(context, "data", "m", "0007", &original, NULL), WCODEC_OK);
+    const size_t work = asked;
+    wcodec_original_describe(original, &info);
+    assert_int_equal(info.tensors, 1);
+    assert_int_equal(wcodec_original_tensor(original, 0, &tensor, NULL), WCODEC_OK);
+    assert_string_equal(tensor.name, "0007");
+    wcodec_original_close(original);
+    wcodec_context_destroy(context);
+    return work;
+}
+
+/* A model of thousands of files is walked once, not once for each of them. */
+static void test_many_files(void **state)
+{
+    (void)state;
+    support_put_file("data", "            ", 12);
+    const size_t few = work_of_file(10), many = work_of_file(5000);
+    assert_int_equal(few, many);
+    unlink("m");
+    unlink("data");
+}
+
+/* A model that was changed is read again, and one that is gone is not remembered. */
+static void test_changed_model(void **state)
+{
+    (void)state;
+    wcodec_original *original;
+    wcodec_tensor_info tensor;
+    wcodec_error err = {0};
+    wcodec_context *context = support_context(1, NULL);
+    support_put_file("data", "            ", 12);
+    support_put_file("m", model, sizeof model - 1);
+    assert_int_equal(open_file(context, "data", "m", "data", &original, NULL), WCODEC_OK);
+    wcodec_original_close(original);
+    put_model_of(2);
+    assert_int_equal(open_file(context, "data", "m", "data", &original, &err),
+                     WCODEC_ERROR_CORRUPT);
+    assert_int_equal(open_file(context, "data", "m", "0001", &original, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_original_tensor(original, 0, &tensor, NULL), WCODEC_OK);
+    assert_string_equal(tensor.name, "0001");
+    wcodec_original_close(original);
+    support_put_file("m", model, sizeof model - 2);
+    assert_int_equal(open_file(context, "data", "m", "0001", &original, &err),
+                     WCODEC_ERROR_CORRUPT);
+    unlink("m");
+    assert_int_equal(open_file(context, "data", "m", "0001", &original, &err), WCODEC_ERROR_IO);
+    wcodec_context_destroy(context);
     unlink("data");
 }
 
@@ -152,8 +277,8 @@ static void test_compress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_safetensors),
-        cmocka_unit_test(test_external),
+        cmocka_unit_test(test_safetensors), cmocka_unit_test(test_external),
+        cmocka_unit_test(test_many_files),  cmocka_unit_test(test_changed_model),
         cmocka_unit_test(test_compress),
     };
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);

@@ -48,15 +48,6 @@ static void compress(wcodec_context *context, const struct support_model *model,
         fail_msg("%s", err.text);
 }
 
-static wcodec_reader *open_sink(wcodec_context *context, const struct support_sink *sink)
-{
-    wcodec_reader *reader;
-    wcodec_error err;
-    if (wcodec_reader_open_memory(context, sink->data, sink->size, &reader, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    return reader;
-}
-
 static unsigned count_packed(const wcodec_reader *reader)
 {
     const struct wcodec_index *index = reader->shards[0].index;
@@ -90,7 +81,7 @@ static void restores_and_decodes(void **state)
         make_model(&model, support_seed() + threads);
         compress(context, &model, &file);
         support_expect_restores(context, &file, model.file, model.file_size);
-        wcodec_reader *reader = open_sink(context, &file);
+        wcodec_reader *reader = support_open_sink(context, &file);
         assert_in_range(count_packed(reader), SMALL / 4, SMALL);
         assert_true(reader->shards[0].index->group_count > 1);
         for (uint64_t i = 0; i < TENSORS; i++)
@@ -126,11 +117,11 @@ static void copies(void **state)
     uint64_t tensors[TENSORS / 2];
     make_model(&model, support_seed() + 2);
     compress(context, &model, &file);
-    wcodec_reader *reader = open_sink(context, &file);
+    wcodec_reader *reader = support_open_sink(context, &file);
     const unsigned packed = count_packed(reader);
     copy_to(reader, NULL, 0, 1, &front);
     support_expect_restores(context, &front, model.file, model.file_size);
-    wcodec_reader *other = open_sink(context, &front);
+    wcodec_reader *other = support_open_sink(context, &front);
     assert_int_equal(count_packed(other), packed);
     copy_to(other, NULL, 0, 0, &copy);
     assert_int_equal(copy.size, file.size);
@@ -140,7 +131,7 @@ static void copies(void **state)
     for (uint64_t i = 0; i < TENSORS / 2; i++)
         tensors[i] = 1 + 2 * i;
     copy_to(reader, tensors, TENSORS / 2, 1, &copy);
-    other = open_sink(context, &copy);
+    other = support_open_sink(context, &copy);
     assert_int_equal(wcodec_reader_test(other, 0, 0, NULL, NULL), WCODEC_OK);
     assert_in_range(count_packed(other), packed / 4, packed);
     wcodec_reader_close(other);
@@ -162,7 +153,7 @@ static void is_found_without_an_index(void **state)
     uint64_t seed = support_seed() + 3;
     make_model(&model, seed);
     compress(context, &model, &file);
-    wcodec_reader *whole = open_sink(context, &file);
+    wcodec_reader *whole = support_open_sink(context, &file);
     const struct wcodec_index *index = whole->shards[0].index;
     for (unsigned round = 0; round < 60; round++) {
         const size_t size = round == 0 ? (size_t)index->body_end
@@ -201,7 +192,7 @@ static void damage_is_found(void **state)
     make_model(&model, seed);
     compress(context, &model, &file);
     for (unsigned round = 0; round < 60; round++) {
-        wcodec_reader *reader = open_sink(context, &file);
+        wcodec_reader *reader = support_open_sink(context, &file);
         const struct wcodec_index *index = reader->shards[0].index;
         const uint64_t i = support_random(&seed) % TENSORS;
         const struct wcodec_entry *e = &index->entries[index->tensors[i]];
@@ -241,7 +232,7 @@ static void is_resident(void **state)
     wcodec_resident *resident;
     make_model(&model, support_seed() + 5);
     compress(context, &model, &file);
-    wcodec_reader *reader = open_sink(context, &file);
+    wcodec_reader *reader = support_open_sink(context, &file);
     const struct wcodec_index *index = reader->shards[0].index;
     wcodec_resident_options_init(&options);
     options.form = WCODEC_RESIDENT_CODED;

@@ -325,6 +325,77 @@ static void finds_every_flip(void **state)
     wcodec_context_destroy(context);
 }
 
+/* Where its states begin; 0: it has none. */
+static uint64_t find_states(const struct support_tensor *x)
+{
+    struct wcodec_tiles *tiles;
+    assert_int_equal(wcodec_tiles_read(&x->tiling, x->payload, x->payload_size,
+                                       &wcodec_default_allocator, &tiles, NULL),
+                     WCODEC_OK);
+    const uint64_t begin = tiles->area_begin[WCODEC_AREA_STATES],
+                   end = tiles->area_end[WCODEC_AREA_STATES];
+    wcodec_tiles_free(tiles);
+    return end > begin ? begin : 0;
+}
+
+static void make_with_states(uint64_t *seed, struct support_tensor *x)
+{
+    for (;;) {
+        support_tensor_common(seed, 0, WCODEC_P8, 1 + support_random(seed) % 600, x);
+        if (find_states(x) > 0)
+            return;
+        support_tensor_free(x);
+    }
+}
+
+/* A state is another, which the hash does not say. */
+static void damage_state(struct support_entry *e, const struct support_tensor *x)
+{
+    e->payload.data[find_states(x)] ^= 1;
+    e->payload_hash = support_tree_hash(e->payload.data, e->payload.size).low64;
+}
+
+/* Small tensors are decoded together: of those that are damaged the first one is named, though the
+ * hash of a later one is compared before. */
+static void names_the_first_damaged(void **state)
+{
+    (void)state;
+    enum { SMALL = 6 };
+    static const char *const names[SMALL] = {"s0", "s1", "s2", "s3", "s4", "s5"};
+    uint64_t seed = support_seed();
+    wcodec_context *context = support_context(1, NULL);
+    for (unsigned first = 0; first <= SMALL; first++) {
+        struct support_tensor tensors[SMALL];
+        struct support_recipe r;
+        struct support_bytes file;
+        wcodec_error err;
+        char expected[32];
+        support_recipe_init(&r, 21);
+        for (unsigned i = 0; i < SMALL; i++) {
+            struct support_entry *e = support_recipe_add(&r, names[i]);
+            make_with_states(&seed, &tensors[i]);
+            support_entry_tiles(e, &tensors[i]);
+        }
+        support_recipe_finish(&r);
+        struct support_entry *entries = &r.entries[r.entries_used - SMALL];
+        for (unsigned i = first; i < SMALL; i += 2)
+            damage_state(&entries[i], &tensors[i]);
+        if (first + 1 < SMALL)
+            entries[first + 1].payload_hash ^= 1;
+        support_recipe_build(&r, &file);
+        const wcodec_status status = test_file(context, &file, 0, &err);
+        snprintf(expected, sizeof expected, "tensor 's%u'", first);
+        if (first == SMALL ? status != WCODEC_OK
+                           : status != WCODEC_ERROR_CORRUPT || strstr(err.text, expected) == NULL)
+            fail_msg("%u: status %d, '%s'", first, (int)status, err.text);
+        free(file.data);
+        support_recipe_free(&r);
+        for (unsigned i = 0; i < SMALL; i++)
+            support_tensor_free(&tensors[i]);
+    }
+    wcodec_context_destroy(context);
+}
+
 static void tells_what_differs(void **state)
 {
     (void)state;
@@ -333,7 +404,7 @@ static void tells_what_differs(void **state)
         static const char *const texts[] = {"hash of the restored file",
                                             "tensor 'd': the hash of its payload",
                                             "tensor 'b': the hash of its payload",
-                                            "coding 9",
+                                            "coding 99",
                                             "is padding and not zero",
                                             "between two areas"};
         struct support_recipe r;
@@ -348,7 +419,7 @@ static void tells_what_differs(void **state)
         else if (which == 2)
             tiles->payload_hash ^= 1;
         else if (which == 3)
-            r.entries[4].coding = 9;
+            r.entries[4].coding = 99;
         else if (which == 5) {
             /* Of the areas, only that of the words need not end at a multiple of 16. */
             uint64_t seed = 0;
@@ -516,6 +587,7 @@ int main(void)
         cmocka_unit_test(stops_when_told),
         cmocka_unit_test(finds_every_flip),
         cmocka_unit_test(tells_what_differs),
+        cmocka_unit_test(names_the_first_damaged),
         cmocka_unit_test(respects_limits),
         cmocka_unit_test(survives_every_failed_allocation),
         cmocka_unit_test(two_threads_share_a_reader),

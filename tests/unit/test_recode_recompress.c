@@ -71,7 +71,7 @@ static void refuses(void **state)
     assert_non_null(strstr(err.text, "tensor '"));
     wcodec_reader_close(reader);
     free(file.data);
-    r.entries[4].coding = 9;
+    r.entries[4].coding = 99;
     support_recipe_build(&r, &file);
     reader = support_open_bytes(context, &file);
     assert_int_equal(wcodec_recompress(reader, 0, support_append, &got, NULL, NULL, &err),

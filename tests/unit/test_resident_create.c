@@ -213,7 +213,7 @@ static void refuse_creation(const wcodec_reader *reader)
     expect(wcodec_resident_create(reader, twice, 3, NULL, &resident, &err), WCODEC_ERROR_USAGE,
            &err, "number 3 is given twice");
     expect(wcodec_resident_create(reader, &none, 1, NULL, &resident, &err), WCODEC_ERROR_USAGE,
-           &err, "21");
+           &err, "22");
     expect(wcodec_resident_create(reader, NULL, 1, NULL, &resident, &err), WCODEC_ERROR_USAGE, &err,
            "NULL");
     expect(wcodec_resident_create(NULL, NULL, 0, NULL, &resident, &err), WCODEC_ERROR_USAGE, &err,
@@ -243,7 +243,7 @@ static void refuse_reading(const wcodec_resident *resident)
     expect(wcodec_resident_find(resident, "none", &number, &err), WCODEC_ERROR_NOT_FOUND, &err,
            "'none'");
     expect(wcodec_resident_info(resident, COUNT, &info, &err), WCODEC_ERROR_USAGE, &err,
-           "number 21");
+           "number 22");
     expect(wcodec_resident_decode(resident, ragged, 396, 2, out, sizeof out, &err),
            WCODEC_ERROR_USAGE, &err, "'ragged': rows 396 to 398 of 397");
     expect(wcodec_resident_decode(resident, ragged, 0, 3, out, sizeof out, &err),

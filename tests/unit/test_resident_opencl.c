@@ -23,7 +23,7 @@ struct caller {
     cl_command_queue queue;
 };
 
-static bool begin(struct caller *c)
+static bool begin(struct caller *c, wcodec_tune tune)
 {
     uint64_t seed = support_seed();
     wcodec_context *cpu = support_context(2, NULL);
@@ -31,7 +31,7 @@ static bool begin(struct caller *c)
     wcodec_options options;
     wcodec_error err;
     cl_int result;
-    support_resident_make(cpu, &seed, WCODEC_TUNE_SIZE, &c->file);
+    support_resident_make(cpu, &seed, tune, &c->file);
     wcodec_context_destroy(cpu);
     wcodec_options_init(&options);
     options.backend = "opencl";
@@ -119,7 +119,7 @@ static void check_refused(const struct caller *c, const wcodec_resident *r, uint
     cl.clReleaseContext(other);
 }
 
-static void check_rows(const struct caller *c, const wcodec_resident *r, uint64_t i,
+static void check_rows(const struct caller *c, wcodec_resident *r, uint64_t i,
                        const wcodec_resident_tensor *t, const uint8_t *data)
 {
     const uint64_t rows = t->shape[0], row_size = t->size / rows, queue = handle(c->queue);
@@ -143,6 +143,10 @@ static void check_rows(const struct caller *c, const wcodec_resident *r, uint64_
                                                        queue, &err),
                          WCODEC_OK);
         get(c, out, got, (size_t)t->size);
+        assert_int_equal(wcodec_resident_check(r, &err), WCODEC_ERROR_USAGE);
+        assert_int_equal(strncmp(err.text, "2 of the rows", 13), 0);
+        assert_non_null(strstr(err.text, t->name));
+        assert_int_equal(wcodec_resident_check(r, &err), WCODEC_OK);
         for (unsigned k = 0; k < 6; k++)
             assert_memory_equal(got + k * row_size,
                                 k < 4 ? data + (uint64_t)numbers[k] * row_size : zeros,
@@ -237,10 +241,9 @@ static void test_all(void **state)
     wcodec_error err;
     unsigned fixed = 0;
     (void)state;
-    if (!begin(&c))
+    if (!begin(&c, WCODEC_TUNE_SIZE))
         skip();
     assert_int_equal(make(&c, "cuda", WCODEC_RESIDENT_AUTO, &r, &err), WCODEC_ERROR_BACKEND);
-    assert_int_equal(make(&c, "opencl", WCODEC_RESIDENT_CODED, &r, &err), WCODEC_ERROR_UNSUPPORTED);
     if (make(&c, "opencl", WCODEC_RESIDENT_AUTO, &r, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     assert_int_equal(make(&c, NULL, WCODEC_RESIDENT_PLAIN, &host, &err), WCODEC_OK);
@@ -262,6 +265,103 @@ static void test_all(void **state)
     end(&c);
 }
 
+/* As in the file: decoded whole, and where tiles allow it by rows. */
+static void check_coded(const struct caller *c, const wcodec_resident *r, uint64_t i,
+                        const wcodec_resident_tensor *t, const uint8_t *data)
+{
+    const uint64_t rows = t->rank > 0 ? t->shape[0] : 1, row_size = t->size / rows,
+                   queue = handle(c->queue);
+    uint8_t *got = malloc((size_t)t->size + 16);
+    wcodec_error err;
+    wcodec_linear l;
+    assert_non_null(got);
+    memset(got, 0xee, (size_t)t->size + 16);
+    cl_mem out = put(c, got, (size_t)t->size + 16);
+    for (unsigned k = 0; k < 3; k++) {
+        const uint64_t first = k == 1 && rows > 16 ? 16 : 0, end = k == 2 ? (rows + 1) / 2 : rows;
+        const wcodec_status status = wcodec_resident_decode_queued(
+            r, i, first, end - first, handle(out), t->size + 16, queue, &err);
+        if (first == 0 && end == rows && status != WCODEC_OK)
+            fail_msg("%s", err.text);
+        get(c, out, got, (size_t)t->size + 16);
+        if (status == WCODEC_OK)
+            assert_memory_equal(got, data + first * row_size, (size_t)((end - first) * row_size));
+        else
+            assert_int_equal(status, WCODEC_ERROR_UNSUPPORTED);
+        for (unsigned j = 0; j < 16; j++)
+            assert_int_equal(got[t->size + j], 0xee);
+    }
+    assert_int_equal(
+        wcodec_resident_gather_queued(r, i, handle(out), 1, handle(out), t->size, queue, &err),
+        WCODEC_ERROR_UNSUPPORTED);
+    wcodec_linear_init(&l);
+    l.rows = 1;
+    l.x = l.y = out;
+    l.x_dtype = l.y_dtype = WCODEC_DTYPE_BF16;
+    l.queue = queue;
+    if (t->rank == 2)
+        assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_UNSUPPORTED);
+    cl.clReleaseMemObject(out);
+    out = put(c, got, (size_t)t->size);
+    check_refused(c, r, i, t, out);
+    cl.clReleaseMemObject(out);
+    free(got);
+}
+
+static void test_coded(void **state)
+{
+    static const wcodec_tune tunes[] = {WCODEC_TUNE_SIZE, WCODEC_TUNE_COMPUTE};
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        struct caller c;
+        wcodec_resident *r;
+        wcodec_error err;
+        unsigned coded = 0;
+        if (!begin(&c, tunes[k]))
+            skip();
+        if (make(&c, "opencl", WCODEC_RESIDENT_CODED, &r, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+        for (uint64_t i = 0; i < SUPPORT_RESIDENT_TENSORS; i++) {
+            wcodec_resident_tensor t;
+            assert_int_equal(wcodec_resident_info(r, i, &t, &err), WCODEC_OK);
+            if (t.form != WCODEC_RESIDENT_CODED)
+                continue;
+            coded++;
+            assert_true(t.alias_of != UINT64_MAX || (t.held != 0 && t.native == 0));
+            check_coded(&c, r, i, &t, c.file.data[i]);
+        }
+        assert_true(coded >= 8);
+        wcodec_resident_destroy(r);
+        end(&c);
+    }
+}
+
+/* What is damaged is found when it becomes resident. */
+static void test_damaged(void **state)
+{
+    struct caller c;
+    wcodec_resident *r;
+    wcodec_error err;
+    unsigned found = 0;
+    (void)state;
+    if (!begin(&c, WCODEC_TUNE_SIZE))
+        skip();
+    for (size_t at = 4096; at < c.file.size / 2; at += c.file.size / 16) {
+        c.file.bytes[at] ^= 0x10;
+        const wcodec_status status = make(&c, "opencl", WCODEC_RESIDENT_CODED, &r, &err);
+        if (status == WCODEC_OK) {
+            wcodec_resident_destroy(r);
+        } else {
+            assert_int_equal(status, WCODEC_ERROR_CORRUPT);
+            assert_non_null(strstr(err.text, "tensor '"));
+            found++;
+        }
+        c.file.bytes[at] ^= 0x10;
+    }
+    assert_true(found >= 4);
+    end(&c);
+}
+
 int main(void)
 {
     const char *build = getenv("top_builddir");
@@ -277,6 +377,7 @@ int main(void)
     }
     setenv("WCODEC_BACKEND_PATH", absolute, 1);
     free(absolute);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_coded),
+                                       cmocka_unit_test(test_damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,14 +18,19 @@ struct queued {
     wcodec_reader *reader;
 };
 
-static void begin(struct queued *q, const char *how)
+static void begin_tuned(struct queued *q, const char *how, wcodec_tune tune)
 {
     uint64_t seed = support_seed();
     wcodec_context *cpu = support_context(2, NULL);
-    support_resident_make(cpu, &seed, WCODEC_TUNE_SIZE, &q->file);
+    support_resident_make(cpu, &seed, tune, &q->file);
     wcodec_context_destroy(cpu);
     q->context = support_resident_fake(how);
     q->reader = support_resident_open(q->context, &q->file);
+}
+
+static void begin(struct queued *q, const char *how)
+{
+    begin_tuned(q, how, WCODEC_TUNE_SIZE);
 }
 
 static void end(struct queued *q)
@@ -46,7 +51,17 @@ static uint64_t address_of(const void *p)
     return (uint64_t)(uintptr_t)p;
 }
 
-static void check_rows(const wcodec_resident *r, uint64_t i, const wcodec_resident_tensor *t,
+/* Gathers told of `rows` that were none, once. */
+static void check_outside(wcodec_resident *r, const char *rows, const char *name)
+{
+    wcodec_error err;
+    assert_int_equal(wcodec_resident_check(r, &err), WCODEC_ERROR_USAGE);
+    assert_int_equal(strncmp(err.text, rows, strlen(rows)), 0);
+    assert_non_null(strstr(err.text, name));
+    assert_int_equal(wcodec_resident_check(r, &err), WCODEC_OK);
+}
+
+static void check_rows(wcodec_resident *r, uint64_t i, const wcodec_resident_tensor *t,
                        const uint8_t *data)
 {
     const uint64_t rows = t->shape[0], row_size = t->size / rows;
@@ -83,6 +98,7 @@ static void check_rows(const wcodec_resident *r, uint64_t i, const wcodec_reside
         return;
     }
     assert_int_equal(status, WCODEC_OK);
+    check_outside(r, "2 of the rows", t->name);
     for (unsigned k = 0; k < 6; k++)
         assert_memory_equal(out + k * row_size,
                             k < 4 ? data + (uint64_t)numbers[k] * row_size : zeros,
@@ -92,6 +108,15 @@ static void check_rows(const wcodec_resident *r, uint64_t i, const wcodec_reside
     assert_int_equal(wcodec_resident_gather_queued(r, i, address_of(numbers), 6, address_of(out),
                                                    6 * row_size - 1, 0, &err),
                      WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_resident_gather_queued(r, i, address_of(numbers), 4, address_of(out),
+                                                   t->size, 0, &err),
+                     WCODEC_OK);
+    assert_int_equal(wcodec_resident_check(r, &err), WCODEC_OK);
+    for (unsigned k = 0; k < 3; k++)
+        assert_int_equal(wcodec_resident_gather_queued(r, i, address_of(numbers + k), 6 - k,
+                                                       address_of(out), t->size, 0, &err),
+                         WCODEC_OK);
+    check_outside(r, "6 of the rows", t->name);
     free(out);
 }
 
@@ -184,6 +209,9 @@ static void test_all(void **state)
         assert_int_equal(wcodec_resident_decode_queued(host, i, 0, 0, 0, 0, 0, &err),
                          WCODEC_ERROR_USAGE);
     }
+    assert_int_equal(wcodec_resident_check(r, &err), WCODEC_OK);
+    assert_int_equal(wcodec_resident_check(host, &err), WCODEC_OK);
+    assert_int_equal(wcodec_resident_check(NULL, &err), WCODEC_ERROR_USAGE);
     assert_true(fixed >= 5);
     wcodec_resident_destroy(host);
     wcodec_resident_destroy(r);
@@ -201,7 +229,120 @@ static void test_refused(void **state)
     end(&q);
     begin(&q, "");
     assert_int_equal(make(&q, "cuda", WCODEC_RESIDENT_AUTO, &r, &err), WCODEC_ERROR_BACKEND);
-    assert_int_equal(make(&q, "fake", WCODEC_RESIDENT_CODED, &r, &err), WCODEC_ERROR_UNSUPPORTED);
+    end(&q);
+}
+
+/* As in the file, what has tiles: decoded whole, to any place, and where tiles allow it by rows. */
+static void check_coded(const wcodec_resident *r, uint64_t i, const uint8_t *data)
+{
+    wcodec_resident_tensor t;
+    wcodec_error err;
+    wcodec_linear l;
+    uint16_t number = 0;
+    assert_int_equal(wcodec_resident_info(r, i, &t, &err), WCODEC_OK);
+    if (t.form != WCODEC_RESIDENT_CODED)
+        return;
+    const uint64_t rows = t.rank > 0 ? t.shape[0] : 1, row_size = t.size / rows, room = t.size + 32;
+    uint8_t *memory = aligned_alloc(16, (size_t)(room + 15) / 16 * 16);
+    assert_non_null(memory);
+    for (unsigned k = 0; k < 3; k++) {
+        uint8_t *out = memory + 16 * k % 32;
+        const uint64_t first = k == 2 && rows > 16 ? 16 : 0;
+        memset(memory, 0xee, (size_t)room);
+        const wcodec_status status = wcodec_resident_decode_queued(
+            r, i, first, rows - first, address_of(out), t.size, 0, &err);
+        if (first == 0)
+            assert_int_equal(status, WCODEC_OK);
+        if (status == WCODEC_OK)
+            assert_memory_equal(out, data + first * row_size, (size_t)(t.size - first * row_size));
+        else
+            assert_int_equal(status, WCODEC_ERROR_UNSUPPORTED);
+    }
+    assert_int_equal(
+        wcodec_resident_decode_queued(r, i, 0, rows, address_of(memory) + 2, t.size, 0, &err),
+        WCODEC_ERROR_USAGE);
+    assert_int_equal(
+        wcodec_resident_decode_queued(r, i, 0, rows, address_of(memory), t.size - 1, 0, &err),
+        WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_resident_gather_queued(r, i, address_of(&number), 1, address_of(memory),
+                                                   t.size, 0, &err),
+                     WCODEC_ERROR_UNSUPPORTED);
+    wcodec_linear_init(&l);
+    l.rows = 1;
+    l.x = memory;
+    l.y = memory;
+    l.x_dtype = l.y_dtype = WCODEC_DTYPE_BF16;
+    if (t.rank == 2 && t.dtype == WCODEC_DTYPE_BF16) {
+        l.x = memory + 2;
+        assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_UNSUPPORTED);
+    }
+    free(memory);
+}
+
+static void test_coded(void **state)
+{
+    static const wcodec_tune tunes[] = {WCODEC_TUNE_SIZE, WCODEC_TUNE_COMPUTE, WCODEC_TUNE_LATENCY};
+    (void)state;
+    for (unsigned k = 0; k < 3; k++) {
+        struct queued q;
+        wcodec_resident *r, *host;
+        wcodec_error err;
+        unsigned coded = 0, products = 0;
+        begin_tuned(&q, "", tunes[k]);
+        if (make(&q, "fake", WCODEC_RESIDENT_CODED, &r, &err) != WCODEC_OK) {
+            assert_int_equal(err.status, WCODEC_ERROR_UNSUPPORTED);
+            end(&q);
+            skip();
+        }
+        assert_int_equal(make(&q, NULL, WCODEC_RESIDENT_PLAIN, &host, &err), WCODEC_OK);
+        for (uint64_t i = 0; i < SUPPORT_RESIDENT_TENSORS; i++) {
+            wcodec_resident_tensor t;
+            assert_int_equal(wcodec_resident_info(r, i, &t, &err), WCODEC_OK);
+            if (tunes[k] == WCODEC_TUNE_COMPUTE && strcmp(t.name, "deep") == 0) {
+                check_product(r, host, i, &t);
+                products++;
+            }
+            coded += t.form == WCODEC_RESIDENT_CODED;
+            if (t.alias_of == UINT64_MAX && t.form == WCODEC_RESIDENT_CODED)
+                assert_true(t.held != 0 && t.native == 0);
+            check_coded(r, i, q.file.data[i]);
+        }
+        assert_true(coded >= 8 && products == (tunes[k] == WCODEC_TUNE_COMPUTE));
+        wcodec_resident_destroy(host);
+        wcodec_resident_destroy(r);
+        end(&q);
+    }
+}
+
+/* What is damaged is found when it becomes resident. */
+static void test_damaged(void **state)
+{
+    struct queued q;
+    wcodec_resident *r;
+    wcodec_error err;
+    unsigned found = 0;
+    (void)state;
+    begin(&q, "");
+    for (size_t at = 4096; at < q.file.size / 2; at += q.file.size / 16) {
+        q.file.bytes[at] ^= 0x10;
+        const wcodec_status status = make(&q, "fake", WCODEC_RESIDENT_CODED, &r, &err);
+        if (status == WCODEC_ERROR_CORRUPT) {
+            assert_non_null(strstr(err.text, "tensor '"));
+            found++;
+        } else if (status == WCODEC_OK) {
+            wcodec_resident_destroy(r);
+        } else {
+            assert_int_equal(status, WCODEC_ERROR_UNSUPPORTED);
+            end(&q);
+            skip();
+        }
+        q.file.bytes[at] ^= 0x10;
+    }
+    assert_true(found >= 4);
+    end(&q);
+    /* A fault that is none is the device's. */
+    begin(&q, "late-fault");
+    assert_int_equal(make(&q, "fake", WCODEC_RESIDENT_CODED, &r, &err), WCODEC_ERROR_DEVICE);
     end(&q);
 }
 
@@ -234,7 +375,9 @@ static void test_lost(void **state)
         char how[32];
         snprintf(how, sizeof how, n % 2 ? "lost-%u" : "memory-%u", n);
         begin(&q, how);
-        const wcodec_status status = make(&q, "fake", WCODEC_RESIDENT_AUTO, &r, &err);
+        const wcodec_resident_form form =
+            n % 20 < 10 ? WCODEC_RESIDENT_AUTO : WCODEC_RESIDENT_CODED;
+        const wcodec_status status = make(&q, "fake", form, &r, &err);
         if (status != WCODEC_OK)
             assert_true(status == WCODEC_ERROR_DEVICE || status == WCODEC_ERROR_MEMORY ||
                         status == WCODEC_ERROR_UNSUPPORTED);
@@ -248,8 +391,9 @@ static void test_lost(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_miscodes),
-                                       cmocka_unit_test(test_lost)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_coded),    cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_miscodes), cmocka_unit_test(test_lost)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }

@@ -312,7 +312,7 @@ static void test_write_fails(void **state)
         unsigned calls = sink.calls;
         support_sink_free(&sink);
         if (status == WCODEC_OK) {
-            assert_true(n > 2 && calls == n);
+            assert_true(n > 1 && calls == n); /* payloads, and the index */
             break;
         }
         assert_int_equal(status, WCODEC_ERROR_IO);

@@ -158,6 +158,13 @@ INLINE vec every_other(vec a, vec b, uint16_t from)
     return _mm512_permutex2var_epi16(a, add16(even, set16(from)), b);
 }
 
+INLINE struct p8_facts load_facts(const struct wcodec_cpu_encode_table *table)
+{
+    const struct wcodec_cpu_encode_bytes *b = &table->bytes6;
+    return (struct p8_facts){load(b->freq), load(b->start), load(b->reciprocal_low),
+                             load(b->reciprocal_high)};
+}
+
 static void rans_p8(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
                     unsigned groups, struct wcodec_cpu_encode_stream *stream)
 {
@@ -165,9 +172,7 @@ static void rans_p8(const struct wcodec_cpu_encode_table *table, const uint8_t *
         wcodec_cpu_rans_p8_scalar(table, symbols, groups, stream);
         return;
     }
-    const struct p8_facts t = {load(table->bytes6.freq), load(table->bytes6.start),
-                               load(table->bytes6.reciprocal_low),
-                               load(table->bytes6.reciprocal_high)};
+    const struct p8_facts t = load_facts(table);
     struct p8_lanes lanes;
     load_states(stream, &lanes);
     for (unsigned g = groups; g-- > 0;) {
@@ -179,6 +184,43 @@ static void rans_p8(const struct wcodec_cpu_encode_table *table, const uint8_t *
         p8_step(&early, &lanes);
     }
     store_states(stream, &lanes);
+}
+
+INLINE void p8_group(const struct p8_facts *t, const uint8_t *symbols, struct p8_facts *late,
+                     struct p8_facts *early)
+{
+    const vec a = load(symbols), b = load(symbols + 64);
+    *late = look_up(t, every_other(a, b, 1));
+    *early = look_up(t, every_other(a, b, 0));
+}
+
+static void rans_p8_two(const struct wcodec_cpu_encode_table *const tables[2],
+                        const uint8_t *const symbols[2], unsigned groups,
+                        struct wcodec_cpu_encode_stream *const streams[2])
+{
+    if (!tables[0]->low6 || !tables[1]->low6) {
+        rans_p8(tables[0], symbols[0], groups, streams[0]);
+        rans_p8(tables[1], symbols[1], groups, streams[1]);
+        return;
+    }
+    struct p8_facts t[2];
+    struct p8_lanes lanes[2];
+    for (unsigned i = 0; i < 2; i++) {
+        t[i] = load_facts(tables[i]);
+        load_states(streams[i], &lanes[i]);
+    }
+    for (size_t at = (size_t)groups * WCODEC_GROUP; at > 0;) {
+        struct p8_facts late[2], early[2];
+        at -= WCODEC_GROUP;
+        p8_group(&t[0], symbols[0] + at, &late[0], &early[0]);
+        p8_group(&t[1], symbols[1] + at, &late[1], &early[1]);
+        p8_step(&late[0], &lanes[0]);
+        p8_step(&late[1], &lanes[1]);
+        p8_step(&early[0], &lanes[0]);
+        p8_step(&early[1], &lanes[1]);
+    }
+    for (unsigned i = 0; i < 2; i++)
+        store_states(streams[i], &lanes[i]);
 }
 
 /* One of 256 words for each of 32 lanes. What a gather does of 16 lanes takes as long on some
@@ -319,5 +361,6 @@ void wcodec_cpu_encode_dsp_init_avx512(struct wcodec_cpu_encode_dsp *dsp)
 {
     dsp->level = 3;
     use_vectors(dsp);
+    dsp->rans_two[WCODEC_P8] = rans_p8_two;
     dsp->compresses = false; /* by an instruction */
 }

@@ -1,0 +1,435 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Tensors are coded in tiles, of one coded field with one table (doc/format.md 2;
+ * lib/coding/tile_encode.c is the reference). A warp takes a tile and goes from its last group to
+ * the first. Raw bits go to their place at once, if no tile before is stored or constant; words,
+ * states and outliers to the work area, from which encode_join.h takes them when all sizes are
+ * known. */
+#ifndef WCODEC_KERNELS_ENCODE_TILES_H
+#define WCODEC_KERNELS_ENCODE_TILES_H
+
+#include "backends/kernels/encode_rows.h"
+
+#ifdef WCODEC_SIMT
+/* A tile that is being coded. */
+struct wcodec_coder_state {
+    uint32_t x;
+    uint32_t at;          /* shared address of the first word */
+    uint32_t top;         /* of the stage's end */
+    uint32_t full;        /* a chunk before it */
+    uint32_t symbols;     /* of the lane's copy of the table */
+    uint32_t lane, below; /* below: a mask of the lanes before */
+    uint64_t words;       /* address after the next chunk */
+    uint32_t chunks;      /* that were written */
+    uint32_t outliers;
+    uint64_t sum; /* of the check */
+    struct wcodec_coder_rows rows;
+};
+
+/* How a lane's elements are coded: one symbol each, or one for two. */
+struct wcodec_coder_pick {
+    uint32_t entry;
+    uint32_t outside; /* WCODEC_CODER_OTHER, or 0 */
+};
+
+/* The table's entry of symbol i, where each takes 2^log2 bytes from `table` on, which is a multiple
+ * of all of them together but for what is less than one of them. */
+WCODEC_DEVICE_FUNCTION struct wcodec_coder_pick
+wcodec_coder_pick(const struct wcodec_coder_kind k, const struct wcodec_coder_launch *l,
+                  uint32_t table, const uint32_t log2, const uint32_t *words, const uint32_t i,
+                  uint32_t there)
+{
+    struct wcodec_coder_pick pick = {0, 0};
+    if (k.profile == WCODEC_PAIRS) {
+        uint32_t a = wcodec_coder_value(k, l, words, 2 * i) - l->base,
+                 b = wcodec_coder_value(k, l, words, 2 * i + 1) - l->base;
+        pick.outside = (a | b) > 15 ? WCODEC_CODER_OTHER : 0;
+        a = a < 16 && 2 * i < there ? a : l->common & 15;
+        b = b < 16 && 2 * i + 1 < there ? b : l->common >> 4;
+        pick.entry = table + (a << log2) + (b << (4 + log2));
+    } else {
+        const uint32_t word = k.element_log2 == 0   ? words[0]
+                              : k.element_log2 == 1 ? words[i / 2]
+                                                    : words[i],
+                       from = (i << (3 + k.element_log2)) & 31;
+        pick.entry = wcodec_select_bits(
+            l->mask << log2, wcodec_rotate_right(word, (l->shift + from - log2) & 31), table);
+    }
+    return pick;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_push(uint32_t x, wcodec_u4 symbol)
+{
+    const uint64_t product = (uint64_t)(x + (symbol.y >> 31)) * symbol.x;
+    const uint32_t quotient = wcodec_shift_pair((uint32_t)(product >> 32), 0, symbol.y);
+    return x + symbol.w + quotient * symbol.z;
+}
+
+/* What is coded for a lane's elements of a group. */
+struct wcodec_coder_symbols {
+    wcodec_u4 entry[4];
+    uint32_t any; /* `how` of all of them */
+};
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_symbol_count(const struct wcodec_coder_kind k)
+{
+    return k.profile == WCODEC_PAIRS ? 2 : 4;
+}
+
+WCODEC_DEVICE_FUNCTION void
+wcodec_coder_look(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
+                  const struct wcodec_coder_launch *l, const struct wcodec_coder_state *s,
+                  const uint32_t *words, uint32_t there, struct wcodec_coder_symbols *symbols)
+{
+    symbols->any = 0;
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 4; i++) {
+        if (i >= wcodec_coder_symbol_count(k))
+            continue;
+        const struct wcodec_coder_pick pick =
+            wcodec_coder_pick(k, l, s->symbols, 4 + WCODEC_CODER_COPIES_LOG2, words, i, there);
+        symbols->entry[i] = wcodec_shared_u4(warp, pick.entry);
+        symbols->any |= symbols->entry[i].y | pick.outside;
+    }
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_coder_push_all(const struct wcodec_coder_kind k,
+                                                  struct wcodec_warp *warp,
+                                                  struct wcodec_coder_state *s,
+                                                  const struct wcodec_coder_symbols *symbols)
+{
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 4; i > 0; i--) {
+        if (i > wcodec_coder_symbol_count(k) || (k.profile == WCODEC_P8 && i % 2 == 1))
+            continue;
+        if (k.profile == WCODEC_P8) {
+            wcodec_shrink(warp, &s->x, &s->at, s->below, s->x >> 16,
+                          wcodec_bytes(symbols->entry[i - 1].y, 0, 0x4442) *
+                              wcodec_bytes(symbols->entry[i - 2].y, 0, 0x4442));
+            s->x = wcodec_coder_push(s->x, symbols->entry[i - 1]);
+            s->x = wcodec_coder_push(s->x, symbols->entry[i - 2]);
+        } else {
+            wcodec_shrink(warp, &s->x, &s->at, s->below, s->x,
+                          symbols->entry[i - 1].y << 4 & 0xfff00000);
+            s->x = wcodec_coder_push(s->x, symbols->entry[i - 1]);
+        }
+    }
+}
+
+/* Which of a lane's elements are outliers. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_find_outliers(
+    const struct wcodec_coder_kind k, const struct wcodec_coder_launch *l, const uint32_t *words,
+    uint32_t there, const struct wcodec_coder_symbols *symbols)
+{
+    uint32_t found = 0;
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 4; i++) {
+        if (k.profile == WCODEC_PAIRS) {
+            const uint32_t pair = symbols->entry[i / 2].y >> 8,
+                           coded = l->base + (i % 2 ? pair >> 4 & 15 : pair & 15);
+            found |= wcodec_coder_value(k, l, words, i) != coded ? 1u << i : 0;
+        } else {
+            found |= (symbols->entry[i].y >> 5 & 1) << i;
+        }
+    }
+    return found & ((1u << there) - 1);
+}
+
+/* How many outliers of a group are in lanes before this one; *total: in all. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_rank(struct wcodec_warp *warp, uint32_t found,
+                                                  uint32_t below, uint32_t *total)
+{
+    uint32_t before = 0, all = 0;
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint32_t mask = wcodec_ballot(warp, found >> i & 1);
+        before += WCODEC_POPCOUNT(mask & below);
+        all += WCODEC_POPCOUNT(mask);
+    }
+    *total = all;
+    return before;
+}
+
+/* To the work area, as long as there is room. Mostly no lane has more than one. */
+WCODEC_DEVICE_FUNCTION void
+wcodec_coder_keep_outliers(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
+                           const struct wcodec_coder_launch *l, struct wcodec_coder_state *s,
+                           uint32_t tile, uint32_t group, const uint32_t *words, uint32_t found)
+{
+    uint32_t total, rank;
+    if (wcodec_any(warp, (found & (found - 1)) != 0)) {
+        rank = wcodec_coder_rank(warp, found, s->below, &total);
+    } else {
+        const uint32_t mask = wcodec_ballot(warp, found != 0);
+        rank = WCODEC_POPCOUNT(mask & s->below);
+        total = WCODEC_POPCOUNT(mask);
+    }
+    s->outliers += total;
+    if (s->outliers > l->outliers_part)
+        return;
+    rank += l->outliers_part - s->outliers;
+    for (; found; found &= found - 1) {
+        const uint32_t i = wcodec_first_bit(found);
+        const uint64_t to = l->tile_outliers + 4 * ((uint64_t)tile * l->outliers_part + rank++);
+        wcodec_store_u32((WCODEC_GLOBAL uint8_t *)to,
+                         (128 * group + 4 * s->lane + i) | wcodec_coder_value_at(k, l, words, i)
+                                                               << 16);
+    }
+}
+
+/* Words are written in chunks; what is left moves to the stage's end. */
+WCODEC_DEVICE_FUNCTION void wcodec_coder_flush(struct wcodec_warp *warp,
+                                               struct wcodec_coder_state *s)
+{
+    wcodec_u4 rest = wcodec_make_u4(0, 0, 0, 0);
+    wcodec_sync_warp(warp);
+    const wcodec_u4 v = wcodec_shared_u4(warp, s->top - WCODEC_CODER_CHUNK + 16 * s->lane);
+    s->words -= WCODEC_CODER_CHUNK;
+    wcodec_store_u4((WCODEC_GLOBAL uint8_t *)(s->words + 16 * s->lane), v.x, v.y, v.z, v.w);
+    if (s->lane < 16)
+        rest = wcodec_shared_u4(warp, s->top - WCODEC_CODER_STAGE + 16 * s->lane);
+    wcodec_sync_warp(warp);
+    if (s->lane < 16)
+        wcodec_put_u4(warp, s->top - 256 + 16 * s->lane, rest);
+    wcodec_sync_warp(warp);
+    s->at += WCODEC_CODER_CHUNK;
+    s->chunks++;
+}
+
+WCODEC_DEVICE_FUNCTION void
+wcodec_coder_group(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
+                   const struct wcodec_coder_launch *l, struct wcodec_coder_state *s, uint32_t tile,
+                   uint32_t base, const uint32_t group, uint32_t *words, uint32_t there, bool last)
+{
+    struct wcodec_coder_symbols symbols;
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 4; i++)
+        if (i < wcodec_coder_words(k))
+            s->sum += (uint64_t)words[i] * (wcodec_check_factor(base << k.element_log2) +
+                                            WCODEC_CHECK_STEP * ((group << k.element_log2) + i));
+    wcodec_coder_add(k, l, there, words);
+    wcodec_coder_look(k, warp, l, s, words, there, &symbols);
+    wcodec_coder_put_rows(k, l, &s->rows, base, group, s->lane, words, last);
+    if (wcodec_any(warp, (symbols.any & WCODEC_CODER_OTHER) != 0))
+        wcodec_coder_keep_outliers(k, warp, l, s, tile, base + group, words,
+                                   wcodec_coder_find_outliers(k, l, words, there, &symbols));
+    wcodec_coder_push_all(k, warp, s, &symbols);
+    if (s->at <= s->full)
+        wcodec_coder_flush(warp, s);
+}
+
+/* Elements of which a few look alike: is the tile smaller as a constant with outliers? By what the
+ * reference counts (lib/encode/tile_plan.c). */
+WCODEC_DEVICE_FUNCTION bool wcodec_coder_is_constant(const struct wcodec_coder_kind k,
+                                                     struct wcodec_warp *warp,
+                                                     const struct wcodec_coder_launch *l,
+                                                     uint32_t tile, uint32_t count,
+                                                     uint32_t *symbol, uint32_t *outliers)
+{
+    const uint32_t lane = wcodec_lane(warp);
+    const WCODEC_GLOBAL uint8_t *elements = wcodec_coder_elements(k, l, tile);
+    uint32_t words[4], same = 0, cost = 0;
+    const uint32_t middle = count / 2, sample = (uint32_t)((uint64_t)lane * count / 32);
+    (void)wcodec_coder_load_part(k, elements, count, middle / 128, middle / 4 & 31, words);
+    wcodec_coder_add(k, l, 4, words);
+    *symbol = wcodec_coder_value_at(k, l, words, middle & 3);
+    (void)wcodec_coder_load_part(k, elements, count, sample / 128, sample / 4 & 31, words);
+    wcodec_coder_add(k, l, 4, words);
+    const uint32_t value = wcodec_coder_value_at(k, l, words, sample & 3);
+    if (WCODEC_POPCOUNT(wcodec_ballot(warp, value != *symbol)) > 2)
+        return false;
+    const WCODEC_GLOBAL uint32_t *costs =
+        (const WCODEC_GLOBAL uint32_t *)(l->table + WCODEC_CODER_SYMBOLS);
+    for (uint32_t group = 0; 128 * group < count; group++) {
+        const uint32_t there = wcodec_coder_load_part(k, elements, count, group, lane, words);
+        wcodec_coder_add(k, l, there, words);
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 4; i++)
+            if (i < there) {
+                const uint32_t v = wcodec_coder_value(k, l, words, i);
+                same += v == *symbol;
+                cost += costs[v];
+            }
+    }
+    *outliers = count - wcodec_add_lanes(warp, same);
+    const uint64_t bits = (((uint64_t)wcodec_add_lanes(warp, cost >> 16) << 16) +
+                           wcodec_add_lanes(warp, cost & 0xffff)) >>
+                          12;
+    return (uint64_t)24 * *outliers < (wcodec_coder_payload_plane(k) ? 512 : 1024) + bits;
+}
+
+/* A tile's check and descriptor; what it takes decides whether it is stored. */
+WCODEC_DEVICE_FUNCTION void wcodec_coder_describe(const struct wcodec_coder_kind k,
+                                                  const struct wcodec_coder_launch *l,
+                                                  uint32_t tile, uint32_t count, uint32_t check,
+                                                  uint32_t mode, uint32_t symbol, uint32_t words,
+                                                  uint32_t outliers)
+{
+    const uint32_t groups = (count + 127) / 128;
+    const bool rans = mode == WCODEC_STREAM_RANS;
+    const uint64_t size =
+        wcodec_coder_raw_size(k, groups, rans && wcodec_coder_payload_plane(k) != 0) +
+        (rans ? 128 : 0) + (uint64_t)2 * words + (uint64_t)3 * outliers;
+    const bool stored = size >= wcodec_coder_stored_size(k, count);
+    WCODEC_GLOBAL uint8_t *to =
+        (WCODEC_GLOBAL uint8_t *)(l->directory + (uint64_t)4 * l->tiles + (uint64_t)8 * tile);
+    wcodec_store_u32((WCODEC_GLOBAL uint8_t *)(l->directory + (uint64_t)4 * tile), check);
+    wcodec_store_u32(to, stored ? (uint32_t)WCODEC_STREAM_STORED << 24 : words | mode << 24);
+    wcodec_store_u32(to + 4, stored ? 0 : outliers | symbol << 24);
+}
+
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_coder_check_alone(const struct wcodec_coder_kind k,
+                                                         const struct wcodec_coder_launch *l,
+                                                         uint32_t tile, uint32_t count,
+                                                         uint32_t lane)
+{
+    uint64_t sum = 0;
+    for (uint32_t group = 0; 128 * group < count; group++) {
+        uint32_t words[4];
+        (void)wcodec_coder_load_part(k, wcodec_coder_elements(k, l, tile), count, group, lane,
+                                     words);
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 4; i++)
+            if (i < wcodec_coder_words(k))
+                sum += (uint64_t)words[i] * wcodec_check_factor((group << k.element_log2) + i);
+    }
+    return sum;
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_coder_begin_tile(const struct wcodec_coder_kind k,
+                                                    const struct wcodec_coder_launch *l,
+                                                    uint32_t tile, uint32_t groups, uint32_t count,
+                                                    struct wcodec_coder_state *s)
+{
+    const bool payload = wcodec_coder_payload_plane(k) != 0;
+    const uint64_t raw =
+        (uint64_t)tile * wcodec_coder_raw_size(k, 1u << (l->tile_log2 - 7), payload);
+    uint32_t words[4];
+    const uint32_t there = wcodec_coder_load_part(k, wcodec_coder_elements(k, l, tile), count,
+                                                  groups - 1, s->lane, words);
+    wcodec_coder_add(k, l, there, words);
+    s->x = (1u << 16) + wcodec_coder_payload(k, l, words);
+    s->at = s->top;
+    s->words = l->tile_words + (uint64_t)(tile + 1) * l->words_part;
+    s->chunks = s->outliers = 0;
+    s->sum = 0;
+    wcodec_coder_begin_rows(&s->rows, l->raw + raw, groups, s->lane, payload);
+}
+
+/* What is left of the words, the states and the descriptor. */
+WCODEC_DEVICE_FUNCTION void wcodec_coder_end_tile(const struct wcodec_coder_kind k,
+                                                  struct wcodec_warp *warp,
+                                                  const struct wcodec_coder_launch *l,
+                                                  struct wcodec_coder_state *s, uint32_t tile,
+                                                  uint32_t count)
+{
+    const uint32_t left = s->top - s->at, from = s->top - WCODEC_CODER_CHUNK + 16 * s->lane;
+    wcodec_sync_warp(warp);
+    if (16 * (32 - s->lane) < left + 16) {
+        const wcodec_u4 v = wcodec_shared_u4(warp, from);
+        wcodec_store_u4((WCODEC_GLOBAL uint8_t *)(s->words - WCODEC_CODER_CHUNK + 16 * s->lane),
+                        v.x, v.y, v.z, v.w);
+    }
+    wcodec_sync_warp(warp);
+    wcodec_store_u32((WCODEC_GLOBAL uint8_t *)(l->tile_states + (uint64_t)128 * tile + 4 * s->lane),
+                     s->x);
+    const uint32_t check = wcodec_add_lanes(warp, wcodec_check_share(s->sum, s->lane));
+    if (s->lane == 0)
+        wcodec_coder_describe(k, l, tile, count, check, WCODEC_STREAM_RANS, 0,
+                              (s->chunks * WCODEC_CODER_CHUNK + left) / 2, s->outliers);
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_coder_code_tile(const struct wcodec_coder_kind k,
+                                                   struct wcodec_warp *warp,
+                                                   const struct wcodec_coder_launch *l,
+                                                   struct wcodec_coder_state *s, uint32_t tile)
+{
+    const uint32_t count = wcodec_coder_count(l, tile), groups = (count + 127) / 128,
+                   batch = k.element_log2 == 2 ? 2 : 4;
+    const WCODEC_GLOBAL uint8_t *elements = wcodec_coder_elements(k, l, tile);
+    uint32_t symbol, outliers, group = groups, next[4][4];
+    if (wcodec_coder_is_constant(k, warp, l, tile, count, &symbol, &outliers)) {
+        const uint32_t check = wcodec_add_lanes(
+            warp,
+            wcodec_check_share(wcodec_coder_check_alone(k, l, tile, count, s->lane), s->lane));
+        if (s->lane == 0)
+            wcodec_coder_describe(k, l, tile, count, check, WCODEC_STREAM_CONSTANT, symbol, 0,
+                                  outliers);
+        return;
+    }
+    wcodec_coder_begin_tile(k, l, tile, groups, count, s);
+    const uint32_t whole = (groups - 1) / batch * batch, batch_bytes = (128 * batch)
+                                                                       << k.element_log2;
+    const WCODEC_GLOBAL uint8_t *before =
+        elements + ((uint64_t)(128 * whole) << k.element_log2) - batch_bytes;
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 4; i++)
+        if (i < batch && whole > 0)
+            wcodec_coder_load(k, before, i, s->lane, next[i]);
+    /* The last group, which may be short, and those that make no whole batch. */
+    WCODEC_UNROLL_NONE
+    while (group > whole) {
+        uint32_t last[4];
+        const uint32_t there = wcodec_coder_load_part(k, elements, count, --group, s->lane, last);
+        wcodec_coder_group(k, warp, l, s, tile, group, 0, last, there, true);
+    }
+    WCODEC_UNROLL_NONE
+    while (group > 0) {
+        uint32_t words[4][4];
+        group -= batch;
+        before -= batch_bytes;
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 4; i++) {
+            WCODEC_UNROLL_ALL
+            for (uint32_t j = 0; j < 4; j++)
+                if (i < batch && j < wcodec_coder_words(k))
+                    words[i][j] = next[i][j];
+            if (i < batch && group > 0)
+                wcodec_coder_load(k, before, i, s->lane, next[i]);
+        }
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 4; i > 0; i--)
+            if (i <= batch)
+                wcodec_coder_group(k, warp, l, s, tile, group, i - 1, words[i - 1], 4, false);
+    }
+    wcodec_coder_end_tile(k, warp, l, s, tile, count);
+}
+
+/* The table to shared memory, and what a lane knows of itself. */
+WCODEC_DEVICE_FUNCTION void wcodec_coder_take_table(struct wcodec_warp *warp,
+                                                    const struct wcodec_coder_launch *l,
+                                                    struct wcodec_coder_state *s)
+{
+    const uint32_t stages = wcodec_shared_base(warp),
+                   table =
+                       (stages + wcodec_warps(warp) * WCODEC_CODER_STAGE + WCODEC_CODER_TABLE - 1) &
+                       ~(WCODEC_CODER_TABLE - 1u);
+    const WCODEC_GLOBAL uint8_t *from = (const WCODEC_GLOBAL uint8_t *)l->table;
+    for (uint32_t i = wcodec_thread(warp); i < 256 * WCODEC_CODER_COPIES; i += wcodec_threads(warp))
+        wcodec_put_u4(warp, table + 16 * i, wcodec_load_u4(from + i / WCODEC_CODER_COPIES * 16));
+    wcodec_sync_group(warp);
+    s->lane = wcodec_lane(warp);
+    /* By a shuffle, so that they are kept, and not computed anew for each symbol. */
+    s->below = wcodec_shuffle(warp, (1u << s->lane) - 1, s->lane);
+    s->top =
+        wcodec_shuffle(warp, stages + (wcodec_warp_number(warp) + 1) * WCODEC_CODER_STAGE, s->lane);
+    s->symbols = wcodec_shuffle(warp, table + 16 * (s->lane % WCODEC_CODER_COPIES), s->lane);
+    s->full = s->top - WCODEC_CODER_CHUNK;
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_coder_tiles_kernel(const struct wcodec_coder_kind k,
+                                                      struct wcodec_warp *warp,
+                                                      const struct wcodec_coder_launch *l)
+{
+    const uint32_t step = wcodec_groups(warp) * wcodec_warps(warp);
+    struct wcodec_coder_state s;
+    wcodec_coder_take_table(warp, l, &s);
+    WCODEC_UNROLL_NONE
+    for (uint32_t tile = wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp);
+         tile < l->tiles; tile += step)
+        wcodec_coder_code_tile(k, warp, l, &s, tile);
+}
+#endif
+
+#endif

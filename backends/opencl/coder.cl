@@ -1,0 +1,74 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The kernels of backends/kernels/tile_encoders.def and measures.def in OpenCL C: what is launched,
+ * and nothing else. A program has one kernel. WCODEC_CODER is its step: 0 a row of its own, of
+ * which WCODEC_CODER_ELEMENT_LOG2, _RAW and _PROFILE are the columns, 1 tiles of any tensor, 2
+ * sums, 3 join; 4 measuring elements of that size, 5 its sums.
+ *
+ * A launch's addresses are offsets in the buffers that it is given, as in product.cl. */
+#include "backends/kernels/encode_join.h"
+#include "backends/kernels/measure.h"
+
+#if WCODEC_CODER >= 4
+WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint8_t *work,
+                                       const struct wcodec_measure_launch launch,
+                                       __local uint4 *shared)
+{
+    struct wcodec_measure_launch l = launch;
+    struct wcodec_warp warp;
+    WCODEC_WARP_OPEN
+    l.elements += (ulong)elements;
+    l.log2_table += (ulong)work;
+    l.parts_at += (ulong)work;
+    l.result += (ulong)work;
+    barrier(CLK_LOCAL_MEM_FENCE);
+#if WCODEC_CODER == 4
+    wcodec_measure_kernel(WCODEC_CODER_ELEMENT_LOG2, &warp, &l);
+#else
+    wcodec_measure_sums_kernel(&warp, &l);
+#endif
+}
+#else
+
+#if WCODEC_CODER == 0
+#define WCODEC_CODER_KIND \
+    wcodec_coder_kind_of(WCODEC_CODER_ELEMENT_LOG2, WCODEC_CODER_RAW, WCODEC_CODER_PROFILE)
+#else
+#define WCODEC_CODER_KIND wcodec_coder_kind_of(l.element_log2, l.raw_bits, l.profile)
+#endif
+
+/* positions, values: any buffer if there are none. shared: as much as the launch says. */
+WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint8_t *work,
+                                       __global uint8_t *directory, __global uint8_t *states,
+                                       __global uint8_t *words, __global uint8_t *raw,
+                                       __global uint8_t *positions, __global uint8_t *values,
+                                       const struct wcodec_coder_launch launch,
+                                       __local uint4 *shared)
+{
+    struct wcodec_coder_launch l = launch;
+    struct wcodec_warp warp;
+    WCODEC_WARP_OPEN
+    l.elements += (ulong)elements;
+    l.table += (ulong)work;
+    l.tile_states += (ulong)work;
+    l.tile_outliers += (ulong)work;
+    l.tile_words += (ulong)work;
+    l.sums += (ulong)work;
+    l.totals += (ulong)work;
+    l.directory += (ulong)directory;
+    l.states += (ulong)states;
+    l.words += (ulong)words;
+    l.raw += (ulong)raw;
+    l.positions += (ulong)positions;
+    l.values += (ulong)values;
+    barrier(CLK_LOCAL_MEM_FENCE);
+#if WCODEC_CODER <= 1
+    wcodec_coder_tiles_kernel(WCODEC_CODER_KIND, &warp, &l);
+#elif WCODEC_CODER == 2
+    wcodec_coder_sums_kernel(WCODEC_CODER_KIND, &warp, &l);
+#else
+    wcodec_coder_join_kernel(WCODEC_CODER_KIND, &warp, &l);
+#endif
+}
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Tensors are measured, and coded in tiles, in the device's memory (backends/kernels/measure.h,
+ * encode_tiles.h), by programs that are made when they are needed first. */
+#include "backends/opencl/opencl.h"
+
+#include <stdio.h>
+
+enum {
+    /* log2 of the table's copies. Work-groups have 48 KiB of local memory on NVIDIA's GPUs; what
+     * others have at least, 32 KiB, takes several of them at a time so. */
+    COPIES_NVIDIA_LOG2 = 2,
+    COPIES_OTHER_LOG2 = 0,
+    BUFFERS = 3 + WCODEC_AREAS, /* of a launch */
+    MEASURE_BUFFERS = 2,
+    MEASURE_GROUPS = 4, /* of a multiprocessor, for which registers are to be enough */
+    CODED = WCODEC_TILE_ENCODER_code_any,
+    MEASURED = WCODEC_TILE_ENCODERS /* kernels from here on are those of measures.def */
+};
+
+/* As coder.cl numbers the steps. */
+static unsigned step_of(unsigned kernel)
+{
+    if (kernel >= MEASURED)
+        return kernel == MEASURED + WCODEC_MEASURE_measure_sums ? 5 : 4;
+    return kernel < CODED ? 0 : 1 + kernel - CODED;
+}
+
+/* A row; of a measuring kernel what the compiler is told. */
+static struct wcodec_tile_encoder_row row_of(unsigned kernel)
+{
+    if (kernel < MEASURED)
+        return wcodec_tile_encoder_rows[kernel];
+    return (struct wcodec_tile_encoder_row){.name = wcodec_measure_names[kernel - MEASURED],
+                                            .element_log2 = (uint8_t)((kernel - MEASURED) & 3),
+                                            .groups = MEASURE_GROUPS};
+}
+
+/* Work-groups of the general kernel, or smaller ones. Where all lanes come to barriers, compilers
+ * take long: one kernel is for all tensors. */
+static struct wcodec_gpu_tiles_form form_of(const struct wcodec_device *d)
+{
+    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA;
+    const unsigned items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FORM_8].items;
+    struct wcodec_gpu_tiles_form f = {.warps = items / 32,
+                                      .copies_log2 =
+                                          nvidia ? COPIES_NVIDIA_LOG2 : COPIES_OTHER_LOG2,
+                                      .any = d->variant == WCODEC_VARIANT_LOCAL};
+    while (f.warps > 0 && WCODEC_GPU_TILES_SHARED_OF(f.warps, f.copies_log2) >
+                              wcodec_opencl_local_memory(d, 0, 32 * f.warps))
+        f.warps--;
+    return f;
+}
+
+/* Of a work-group of a kernel. */
+static unsigned warps_of(const struct wcodec_device *d, unsigned kernel)
+{
+    unsigned warps = form_of(d).warps;
+    while (kernel >= MEASURED && warps > 0 &&
+           warps * WCODEC_MEASURE_STAGE > wcodec_opencl_local_memory(d, 0, 32 * warps))
+        warps--;
+    return warps;
+}
+
+static bool can_code(const struct wcodec_device *d)
+{
+    return d->variant != WCODEC_VARIANT_LOOPS && wcodec_opencl_takes_long_kernels(d) &&
+           warps_of(d, MEASURED) > 0;
+}
+
+static bool supports(struct wcodec_device *d, const struct wcodec_tiling *tiling)
+{
+    pthread_mutex_lock(&d->lock);
+    const bool failed = d->coders_failed;
+    pthread_mutex_unlock(&d->lock);
+    return can_code(d) && !failed && wcodec_gpu_codes_tiles(tiling);
+}
+
+/* A compiler may give a kernel sub-groups of one work-item where it finds it too long. */
+static bool has_warps(const struct wcodec_device *d, const struct wcodec_opencl_program *p)
+{
+    if (d->variant != WCODEC_VARIANT_SUBGROUP)
+        return true;
+    const size_t size = wcodec_opencl_sub_group_size(d, p->program, "wcodec_coder", p->items);
+    return p->items == 32 ? size >= 32 : size == 32;
+}
+
+static wcodec_status make(const struct wcodec_device *d, unsigned kernel,
+                          struct wcodec_opencl_coder *c, wcodec_error *err)
+{
+    const struct wcodec_tile_encoder_row row = row_of(kernel);
+    const struct wcodec_gpu_tiles_form form = form_of(d);
+    char more[250];
+    cl_int result;
+    const int n =
+        snprintf(more, sizeof more,
+                 " -DWCODEC_CODER=%u -DWCODEC_CODER_ELEMENT_LOG2=%u"
+                 " -DWCODEC_CODER_RAW=%u -DWCODEC_CODER_PROFILE=%u"
+                 " -DWCODEC_CODER_COPIES_LOG2=%u",
+                 step_of(kernel), row.element_log2, row.raw, row.profile, form.copies_log2);
+    if (d->variant == WCODEC_VARIANT_NVIDIA)
+        snprintf(more + n, sizeof more - (size_t)n, " -cl-nv-maxrregcount=%u",
+                 65536u / (32 * warps_of(d, kernel) * row.groups) & ~7u);
+    c->program.buffers = WCODEC_OPENCL_BUFFERS_2;
+    c->program.items = 32 * warps_of(d, kernel);
+    const wcodec_status status = wcodec_opencl_program_build(d, d->variant, more, &c->program, err);
+    if (status != WCODEC_OK)
+        return status;
+    const bool warps = has_warps(d, &c->program);
+    result = CL_SUCCESS;
+    if (warps)
+        c->kernel = d->cl->clCreateKernel(c->program.program, "wcodec_coder", &result);
+    if (warps && result == CL_SUCCESS)
+        return WCODEC_OK;
+    d->cl->clReleaseProgram(c->program.program);
+    *c = (struct wcodec_opencl_coder){.kernel = NULL};
+    return warps ? wcodec_opencl_fail(d, result, "clCreateKernel", err)
+                 : d->host->fail(err, WCODEC_ERROR_BACKEND,
+                                 "its sub-groups have less than 32 work-items");
+}
+
+void wcodec_opencl_encoders_close(struct wcodec_device *d)
+{
+    for (unsigned k = 0; k < WCODEC_TILE_ENCODERS + WCODEC_MEASURES; k++) {
+        struct wcodec_opencl_coder *c = &d->coders[k];
+        if (c->kernel != NULL) {
+            d->cl->clReleaseKernel(c->kernel);
+            d->cl->clReleaseProgram(c->program.program);
+        }
+        *c = (struct wcodec_opencl_coder){.kernel = NULL};
+    }
+}
+
+/* The device's lock is held. What a compiler does not take the CPU does. */
+static wcodec_status find(struct wcodec_device *d, unsigned kernel, wcodec_error *err)
+{
+    wcodec_error own = {0};
+    if (d->coders_failed)
+        return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
+                             "the device's compiler does not take the kernels that code");
+    if (d->coders[kernel].kernel != NULL)
+        return WCODEC_OK;
+    const wcodec_status status = make(d, kernel, &d->coders[kernel], &own);
+    if (status == WCODEC_OK)
+        return status;
+    if (status != WCODEC_ERROR_BACKEND)
+        return d->host->fail(err, status, "%s", own.text);
+    d->coders_failed = true;
+    d->host->log(d->host->opaque, WCODEC_LOG_INFO,
+                 "OpenCL kernel %s is not used, tensors are coded on the CPU: %s",
+                 row_of(kernel).name, own.text);
+    return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%s", own.text);
+}
+
+struct launching {
+    struct wcodec_queue *queue;
+    cl_mem buffers[BUFFERS];
+    unsigned buffer_count;
+    wcodec_status status;
+    wcodec_error *err;
+};
+
+/* Buffers, then what the launch is given, then its local memory. */
+struct launch {
+    unsigned kernel;
+    const void *arguments;
+    size_t arguments_size;
+    uint32_t groups, threads, shared;
+};
+
+static cl_int enqueue(const struct launching *w, const struct launch *l, const char **call)
+{
+    const struct wcodec_device *d = w->queue->device;
+    cl_kernel kernel = d->coders[l->kernel].kernel;
+    cl_int result = CL_SUCCESS;
+    *call = "clSetKernelArg";
+    for (unsigned i = 0; i < w->buffer_count && result == CL_SUCCESS; i++)
+        result = d->cl->clSetKernelArg(kernel, i, sizeof(cl_mem), &w->buffers[i]);
+    if (result == CL_SUCCESS)
+        result = d->cl->clSetKernelArg(kernel, w->buffer_count, l->arguments_size, l->arguments);
+    if (result == CL_SUCCESS)
+        result = d->cl->clSetKernelArg(kernel, w->buffer_count + 1, l->shared > 16 ? l->shared : 16,
+                                       NULL);
+    if (result == CL_SUCCESS)
+        result =
+            wcodec_opencl_enqueue(d, w->queue->queue, kernel, l->groups, l->threads, NULL, call);
+    return result;
+}
+
+static int launch(struct launching *w, const struct launch *l)
+{
+    struct wcodec_device *d = w->queue->device;
+    const char *call;
+    pthread_mutex_lock(&d->lock);
+    w->status = find(d, l->kernel, w->err);
+    if (w->status == WCODEC_OK) {
+        const cl_int result = enqueue(w, l, &call);
+        if (result != CL_SUCCESS)
+            w->status = wcodec_opencl_fail(d, result, call, w->err);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return w->status != WCODEC_OK;
+}
+
+static int launch_coding(void *opaque, struct wcodec_gpu_tiles *l)
+{
+    const struct launch own = {l->kernel, &l->arguments, sizeof l->arguments,
+                               l->groups, l->threads,    l->shared};
+    return launch(opaque, &own);
+}
+
+static int launch_measuring(void *opaque, struct wcodec_gpu_measuring *l)
+{
+    const struct launch own = {MEASURED + l->kernel, &l->arguments, sizeof l->arguments, l->groups,
+                               l->threads,           l->shared};
+    return launch(opaque, &own);
+}
+
+static wcodec_status check_device(const struct wcodec_device *d, wcodec_error *err)
+{
+    return can_code(d) ? WCODEC_OK
+                       : d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
+                                       "this OpenCL device has no kernels that code tensors in "
+                                       "tiles");
+}
+
+static wcodec_status flush(const struct wcodec_queue *q, wcodec_error *err)
+{
+    const cl_int result = q->device->cl->clFlush(q->queue);
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(q->device, result, "clFlush", err);
+}
+
+/* A launch's addresses are offsets in its buffers. */
+static uint64_t address_of(const struct wcodec_memory *memory)
+{
+    (void)memory;
+    return 0;
+}
+
+static wcodec_status code(struct wcodec_queue *q, const struct wcodec_tensor_coding *coding,
+                          wcodec_error *err)
+{
+    struct launching w = {.queue = q, .buffer_count = BUFFERS, .err = err};
+    const wcodec_status status = check_device(q->device, err);
+    if (status != WCODEC_OK)
+        return status;
+    const struct wcodec_gpu_tiles_form form = form_of(q->device);
+    w.buffers[0] = coding->elements->buffer;
+    w.buffers[1] = coding->work->buffer;
+    w.buffers[2] = coding->directory.memory->buffer;
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        const struct wcodec_memory *memory = coding->areas[a].memory;
+        w.buffers[3 + a] = memory != NULL ? memory->buffer : coding->work->buffer;
+    }
+    return wcodec_gpu_code_tiles(coding, &form, address_of, launch_coding, &w) != 0 ? w.status
+                                                                                    : flush(q, err);
+}
+
+/* Programs have the work-groups of those that code, or smaller ones: a warp's counts need more
+ * local memory. */
+static wcodec_status measure(struct wcodec_queue *q, const struct wcodec_tensor_measure *m,
+                             wcodec_error *err)
+{
+    struct launching w = {
+        .queue = q,
+        .buffers = {m->elements->buffer, m->work->buffer},
+        .buffer_count = MEASURE_BUFFERS,
+        .err = err,
+    };
+    const wcodec_status status = check_device(q->device, err);
+    if (status != WCODEC_OK)
+        return status;
+    return wcodec_gpu_measure_tensor(m, warps_of(q->device, MEASURED), address_of, launch_measuring,
+                                     &w) != 0
+               ? w.status
+               : flush(q, err);
+}
+
+const struct wcodec_backend_encoders wcodec_opencl_encoders = {supports, code, measure};

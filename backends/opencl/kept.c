@@ -1,0 +1,248 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Tensors that stay coded in the device's memory: their descriptors are in a buffer of their own
+ * once and for all, and decoding is a few launches on the caller's queue. */
+#include "backends/gpu/kept.h"
+#include "backends/opencl/opencl.h"
+
+enum { FLAG_BYTES = 64 };
+
+/* Numbers of the buffers of a launch. */
+enum { PAYLOAD, BLOCK, OUT, BUFFERS };
+
+struct wcodec_kept {
+    struct wcodec_device *device;
+    struct wcodec_gpu_kept gpu;
+    struct wcodec_memory payload; /* its number is PAYLOAD */
+    struct wcodec_memory block;   /* its number is BLOCK: descriptors, faults, scratch memory */
+    cl_mem flag;                  /* what kernels raise for a fault: nobody reads it */
+};
+
+struct launching {
+    struct wcodec_kept *kept;
+    cl_command_queue queue;
+    cl_mem out;
+    const char *call; /* the driver's function that failed */
+};
+
+/* The device's lock is held. */
+static cl_int set_arguments(const struct launching *on, cl_kernel kernel, unsigned buffers,
+                            const struct wcodec_gpu_launch *l)
+{
+    const struct wcodec_kept *k = on->kept;
+    const struct wcodec_opencl_driver *cl = k->device->cl;
+    const cl_mem given[BUFFERS] = {k->payload.buffer, k->block.buffer, on->out};
+    cl_int result =
+        cl->clSetKernelArg(kernel, WCODEC_OPENCL_ARG_BLOCK, sizeof(cl_mem), &given[BLOCK]);
+    if (result == CL_SUCCESS)
+        result = cl->clSetKernelArg(kernel, WCODEC_OPENCL_ARG_FLAG, sizeof(cl_mem), &k->flag);
+    if (result == CL_SUCCESS)
+        result = cl->clSetKernelArg(kernel, WCODEC_OPENCL_ARG_LAUNCH, sizeof l->arguments,
+                                    &l->arguments);
+    if (result == CL_SUCCESS)
+        result = cl->clSetKernelArg(kernel, WCODEC_OPENCL_ARG_SHARED,
+                                    l->shared > 16 ? l->shared : 16, NULL);
+    for (unsigned i = 0; i < buffers && result == CL_SUCCESS; i++)
+        result = cl->clSetKernelArg(kernel, WCODEC_OPENCL_ARG_BUFFERS + i, sizeof(cl_mem),
+                                    &given[i < BUFFERS ? i : BLOCK]);
+    return result;
+}
+
+static int launch(void *opaque, struct wcodec_gpu_launch *l)
+{
+    struct launching *on = opaque;
+    struct wcodec_device *d = on->kept->device;
+    const struct wcodec_opencl_program *p =
+        wcodec_opencl_program_get(d, l->kernel, WCODEC_OPENCL_FORM_8);
+    cl_int result = CL_SUCCESS;
+    on->call = "clBuildProgram";
+    if (p == NULL)
+        return CL_BUILD_PROGRAM_FAILURE;
+    pthread_mutex_lock(&d->lock);
+    cl_kernel *kernel = &d->kept_kernels[l->kernel];
+    on->call = "clCreateKernel";
+    if (*kernel == NULL)
+        *kernel = d->cl->clCreateKernel(p->program, "wcodec_kernel", &result);
+    if (result == CL_SUCCESS) {
+        on->call = "clSetKernelArg";
+        result = set_arguments(on, *kernel, p->buffers, l);
+    }
+    if (result == CL_SUCCESS)
+        result =
+            wcodec_opencl_enqueue(d, on->queue, *kernel, l->groups, l->threads, NULL, &on->call);
+    pthread_mutex_unlock(&d->lock);
+    return result;
+}
+
+static int set(void *opaque, uint64_t address, uint64_t value)
+{
+    struct launching *on = opaque;
+    const struct wcodec_kept *k = on->kept;
+    on->call = "clEnqueueFillBuffer";
+    return k->device->cl->clEnqueueFillBuffer(on->queue, k->block.buffer, &value, sizeof value,
+                                              (size_t)address, sizeof value, 0, NULL, NULL);
+}
+
+static cl_int decode(struct launching *on, uint64_t begin, uint64_t end)
+{
+    const struct wcodec_memory out = {.number = OUT};
+    const struct wcodec_gpu_kept_queue queue = {launch, set, on};
+    return wcodec_gpu_kept_decode(&on->kept->gpu, begin, end, wcodec_opencl_address(&out), &queue);
+}
+
+/* Copy what was built, decode all, and bring the faults. */
+static wcodec_status try_all(struct launching *on, const uint8_t *block, uint32_t *faults,
+                             wcodec_error *err)
+{
+    static const uint32_t zero = 0;
+    const struct wcodec_kept *kept = on->kept;
+    const struct wcodec_opencl_driver *cl = kept->device->cl;
+    const struct wcodec_gpu_kept *k = &kept->gpu;
+    const cl_mem buffer = kept->block.buffer;
+    const size_t size = 4 * (size_t)k->tiles;
+    on->call = "clEnqueueWriteBuffer";
+    cl_int result = cl->clEnqueueWriteBuffer(on->queue, buffer, CL_FALSE, 0, (size_t)k->copied,
+                                             block, 0, NULL, NULL);
+    if (result == CL_SUCCESS) {
+        on->call = "clEnqueueFillBuffer";
+        result = cl->clEnqueueFillBuffer(on->queue, buffer, &zero, sizeof zero, (size_t)k->faults,
+                                         size, 0, NULL, NULL);
+    }
+    if (result == CL_SUCCESS)
+        result = decode(on, 0, k->bytes);
+    if (result == CL_SUCCESS) {
+        on->call = "clEnqueueReadBuffer";
+        result = cl->clEnqueueReadBuffer(on->queue, buffer, CL_FALSE, (size_t)k->faults, size,
+                                         faults, 0, NULL, NULL);
+    }
+    const char *call = result == CL_SUCCESS ? "clFinish" : on->call;
+    const cl_int waited = cl->clFinish(on->queue); /* in any case: the memory is freed now */
+    result = result == CL_SUCCESS ? waited : result;
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(kept->device, result, call, err);
+}
+
+static wcodec_status make_buffers(struct wcodec_kept *k, wcodec_error *err)
+{
+    const struct wcodec_device *d = k->device;
+    cl_int result = CL_SUCCESS;
+    k->block.number = BLOCK;
+    k->block.buffer =
+        d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size_t)k->gpu.size, NULL, &result);
+    if (result == CL_SUCCESS)
+        k->flag = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, FLAG_BYTES, NULL, &result);
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_no_buffer(d, result, err);
+}
+
+static wcodec_status build(struct launching *on, const struct wcodec_job *job,
+                           struct wcodec_job_result *result, wcodec_error *err)
+{
+    struct wcodec_kept *kept = on->kept;
+    struct wcodec_gpu_kept *k = &kept->gpu;
+    const struct wcodec_host *host = kept->device->host;
+    wcodec_status status = make_buffers(kept, err);
+    if (status != WCODEC_OK)
+        return status;
+    uint8_t *block = wcodec_opencl_allocate(host, (size_t)(k->copied + 4 * k->tiles));
+    if (block == NULL)
+        return host->fail(err, WCODEC_ERROR_MEMORY, "no memory for a tensor's tiles");
+    uint32_t *faults = (uint32_t *)(void *)(block + k->copied);
+    status = wcodec_gpu_keep_build(k, 0, wcodec_opencl_address(&kept->block), block,
+                                   wcodec_opencl_address, err);
+    if (status == WCODEC_OK)
+        status = try_all(on, block, faults, err);
+    if (status == WCODEC_OK)
+        *result = wcodec_gpu_plan_result(job, faults);
+    wcodec_opencl_release(host, block);
+    return status;
+}
+
+/* The kernels that it takes are made here, and with them its sizes. */
+static wcodec_status measure(struct wcodec_kept *k, const struct wcodec_job *job, wcodec_error *err)
+{
+    struct wcodec_device *d = k->device;
+    struct wcodec_gpu_limits limits = {0};
+    struct wcodec_gpu_plan plan;
+    const uint64_t kernels = wcodec_opencl_find_kernels(d, job, 1, WCODEC_OPENCL_FORM_8, &limits);
+    wcodec_status status = wcodec_gpu_plan_measure(d->host, job, 1, kernels, &plan, err);
+    if (status == WCODEC_OK)
+        status = wcodec_opencl_find_units(d, &plan, WCODEC_OPENCL_FORM_8, &limits, err);
+    return status == WCODEC_OK ? wcodec_gpu_keep_measure(d->host, &limits, kernels, job,
+                                                         wcodec_opencl_address, &k->gpu, err)
+                               : status;
+}
+
+wcodec_status wcodec_opencl_keep(struct wcodec_queue *q, const struct wcodec_job *given,
+                                 struct wcodec_memory *scratch, struct wcodec_job_result *result,
+                                 struct wcodec_kept **kept, wcodec_error *err)
+{
+    struct wcodec_device *d = q->device;
+    struct wcodec_job job = *given;
+    struct wcodec_kept *k = wcodec_opencl_allocate(d->host, sizeof *k);
+    struct launching on = {.kept = k, .queue = q->queue, .out = scratch->buffer};
+    if (k == NULL)
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for a tensor");
+    *k = (struct wcodec_kept){.device = d, .gpu = {.host = d->host}};
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        if (job.places[a].memory == NULL)
+            continue;
+        k->payload = *job.places[a].memory;
+        k->payload.number = PAYLOAD;
+        job.places[a].memory = &k->payload;
+    }
+    wcodec_status status = measure(k, &job, err);
+    if (status == WCODEC_OK)
+        status = build(&on, &job, result, err);
+    if (status == WCODEC_OK && result->fault == WCODEC_TILE_OK)
+        *kept = k;
+    else
+        wcodec_opencl_kept_free(k);
+    return status;
+}
+
+uint64_t wcodec_opencl_kept_size(const struct wcodec_kept *kept)
+{
+    return kept->gpu.size + FLAG_BYTES;
+}
+
+uint64_t wcodec_opencl_kept_work(const struct wcodec_kept *kept)
+{
+    (void)kept;
+    return 0;
+}
+
+wcodec_status wcodec_opencl_kept_decode(struct wcodec_kept *kept, uint64_t queue, uint64_t begin,
+                                        uint64_t end, uint64_t out, wcodec_error *err)
+{
+    const struct wcodec_device *d = kept->device;
+    struct launching on = {
+        .kept = kept, .queue = (cl_command_queue)(uintptr_t)queue, .out = (cl_mem)(uintptr_t)out};
+    wcodec_status status = wcodec_opencl_check_queue(d, queue, err);
+    if (status == WCODEC_OK)
+        status = wcodec_opencl_check_buffer(d, "the destination", out, end - begin, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (!wcodec_gpu_kept_divides(&kept->gpu, begin, end))
+        return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
+                             "these rows are coded together with others");
+    const cl_int result = decode(&on, begin, end);
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_launch_failed(d, result, on.call, err);
+}
+
+void wcodec_opencl_kept_free(struct wcodec_kept *kept)
+{
+    const struct wcodec_device *d = kept->device;
+    if (kept->block.buffer != NULL)
+        d->cl->clReleaseMemObject(kept->block.buffer);
+    if (kept->flag != NULL)
+        d->cl->clReleaseMemObject(kept->flag);
+    wcodec_gpu_keep_free(&kept->gpu);
+    wcodec_opencl_release(d->host, kept);
+}
+
+void wcodec_opencl_kept_close(struct wcodec_device *d)
+{
+    for (unsigned k = 0; k < WCODEC_KERNELS; k++)
+        if (d->kept_kernels[k] != NULL)
+            d->cl->clReleaseKernel(d->kept_kernels[k]);
+}

@@ -1,0 +1,188 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Sparse tiles of a delta, written. */
+
+#include "coding/delta.h"
+
+/* Elements that differ, in order. */
+struct walk {
+    const uint8_t *elements, *base;
+    uint64_t at, count;
+    unsigned element_log2;
+    bool xor_values;
+};
+
+/* The next one: how many elements are before it, and its value; false: `gap` elements are left. */
+static bool next(struct walk *w, uint64_t *gap, uint64_t *value)
+{
+    const uint64_t begin = w->at;
+    w->at = wcodec_delta_skip(w->elements, w->base, w->at, w->count, w->element_log2);
+    for (; w->at < w->count; w->at++) {
+        const uint64_t e = wcodec_delta_load(w->elements, w->at, w->element_log2),
+                       b = wcodec_delta_load(w->base, w->at, w->element_log2);
+        if (e == b)
+            continue;
+        *gap = w->at++ - begin;
+        *value = w->xor_values
+                     ? e ^ b
+                     : wcodec_zigzag((e - b) & wcodec_delta_mask(w->element_log2), w->element_log2);
+        return true;
+    }
+    *gap = w->count - begin;
+    return false;
+}
+
+void wcodec_delta_count(unsigned element_log2, bool xor_values, const uint8_t *elements,
+                        const uint8_t *base, uint64_t count, struct wcodec_delta_counts *counts)
+{
+    struct walk w = {.elements = elements,
+                     .base = base,
+                     .count = count,
+                     .element_log2 = element_log2,
+                     .xor_values = xor_values};
+    uint64_t gap, value;
+    while (next(&w, &gap, &value)) {
+        counts->gaps[wcodec_delta_class(gap + 1, WCODEC_DELTA_GAP_DIRECT)]++;
+        counts->values[wcodec_delta_class(value, WCODEC_DELTA_VALUE_DIRECT)]++;
+    }
+    if (gap != 0)
+        counts->gaps[wcodec_delta_class(gap + 1, WCODEC_DELTA_GAP_DIRECT)]++;
+}
+
+/* Nodes of a tree of words: leaves first, then what joins two. */
+struct tree {
+    uint64_t weight[2 * WCODEC_DELTA_VALUES];
+    uint16_t parent[2 * WCODEC_DELTA_VALUES];
+};
+
+static unsigned least(const struct tree *t, unsigned nodes)
+{
+    unsigned best = nodes;
+    for (unsigned i = 0; i < nodes; i++)
+        if (t->weight[i] != 0 && t->parent[i] == 0 &&
+            (best == nodes || t->weight[i] < t->weight[best]))
+            best = i;
+    return best;
+}
+
+/* The longest word. */
+static unsigned plan_lengths(const uint64_t *weights, unsigned classes, uint8_t *lengths)
+{
+    struct tree t = {.weight = {0}};
+    unsigned nodes = classes, longest = 0;
+    memcpy(t.weight, weights, classes * sizeof *weights);
+    for (;;) {
+        const unsigned a = least(&t, nodes);
+        if (a == nodes)
+            break;
+        t.parent[a] = UINT16_MAX; /* not found again */
+        const unsigned b = least(&t, nodes);
+        if (b == nodes)
+            break;
+        t.parent[a] = t.parent[b] = (uint16_t)nodes;
+        t.weight[nodes++] = t.weight[a] + t.weight[b];
+    }
+    for (unsigned i = 0; i < classes; i++) {
+        unsigned length = 0;
+        for (unsigned n = i; weights[i] != 0 && t.parent[n] != UINT16_MAX; n = t.parent[n])
+            length++;
+        lengths[i] = (uint8_t)length;
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+void wcodec_delta_code_plan(const uint64_t *counts, unsigned classes,
+                            struct wcodec_delta_code *code)
+{
+    uint64_t weights[WCODEC_DELTA_VALUES];
+    unsigned held = 0, last = 0;
+    memcpy(weights, counts, classes * sizeof *counts);
+    code->count = 1;
+    for (unsigned i = 0; i < classes; i++) {
+        held += counts[i] != 0;
+        last = counts[i] != 0 ? i : last;
+    }
+    /* Words that are too long get shorter where counts are more alike. */
+    while (plan_lengths(weights, classes, code->lengths) > WCODEC_DELTA_CODE_BITS)
+        for (unsigned i = 0; i < classes; i++)
+            weights[i] = weights[i] == 0 ? 0 : weights[i] / 2 + 1;
+    if (held <= 1)
+        code->lengths[last] = 1;
+    code->count = last + 1;
+    (void)wcodec_delta_code_make(code);
+}
+
+size_t wcodec_delta_codes_write(const struct wcodec_delta_code *gaps,
+                                const struct wcodec_delta_code *values, uint8_t *to)
+{
+    const struct wcodec_delta_code *const codes[2] = {gaps, values};
+    uint8_t *at = to;
+    for (unsigned c = 0; c < 2; c++) {
+        const unsigned count = codes[c]->count;
+        *at++ = (uint8_t)count;
+        for (unsigned i = 0; i < count; i += 2)
+            *at++ = (uint8_t)(codes[c]->lengths[i] |
+                              (i + 1 < count ? codes[c]->lengths[i + 1] << 4 : 0));
+    }
+    return (size_t)(at - to);
+}
+
+struct bits {
+    uint8_t *at;
+    uint64_t buffer;
+    unsigned filled;
+};
+
+/* At most 32. */
+static void put(struct bits *b, uint64_t v, unsigned count)
+{
+    b->buffer |= (v & (((uint64_t)1 << count) - 1)) << b->filled;
+    for (b->filled += count; b->filled >= 8; b->filled -= 8, b->buffer >>= 8)
+        *b->at++ = (uint8_t)b->buffer;
+}
+
+static void put_number(struct bits *b, const struct wcodec_delta_code *code, unsigned direct,
+                       uint64_t number)
+{
+    const unsigned class = wcodec_delta_class(number, direct);
+    unsigned below = 0;
+    put(b, code->words[class], code->single ? 0 : code->lengths[class]);
+    if (number <= direct)
+        return;
+    while (below < 62 && number >> (below + 2) != 0)
+        below++;
+    put(b, number, below < 32 ? below : 32);
+    if (below > 32)
+        put(b, number >> 32, below - 32);
+}
+
+uint64_t wcodec_delta_stream_most(unsigned element_log2, uint64_t count)
+{
+    /* Two words, and what is below; each element, and the end. */
+    return (2 * WCODEC_DELTA_CODE_BITS + 16 + (8u << element_log2)) / 8 * (count + 1) + 8;
+}
+
+uint64_t wcodec_delta_stream(const struct wcodec_delta_code *gaps,
+                             const struct wcodec_delta_code *values, unsigned element_log2,
+                             bool xor_values, const uint8_t *elements, const uint8_t *base,
+                             uint64_t count, uint8_t *to)
+{
+    struct walk w = {.elements = elements,
+                     .base = base,
+                     .count = count,
+                     .element_log2 = element_log2,
+                     .xor_values = xor_values};
+    struct bits b = {.at = to};
+    uint64_t gap, value;
+    while (next(&w, &gap, &value)) {
+        put_number(&b, gaps, WCODEC_DELTA_GAP_DIRECT, gap + 1);
+        put_number(&b, values, WCODEC_DELTA_VALUE_DIRECT, value);
+    }
+    if (gap != 0)
+        put_number(&b, gaps, WCODEC_DELTA_GAP_DIRECT, gap + 1);
+    if (b.filled > 0)
+        *b.at++ = (uint8_t)b.buffer;
+    return (uint64_t)(b.at - to);
+}

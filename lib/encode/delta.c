@@ -1,0 +1,532 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "encode/delta.h"
+#include "coding/delta.h"
+#include "coding/tiling.h"
+#include "core/dtype.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "encode/records.h"
+#include "encode/tables.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    GROUP = 16,     /* tiles whose streams are one piece of memory */
+    MANY = 1 << 22, /* elements from which on tiles are the largest */
+    TILE_LOG2_FEW = 14,
+    FEW = 16, /* a tile of which one in so many differs, or fewer, is sparse */
+    SAMPLE = 2048,
+    SAMPLES = 4 /* elements that a tile's costs are counted of */
+};
+
+struct delta_tile {
+    uint32_t changed; /* elements */
+    uint32_t size, check;
+    uint32_t result; /* check of the elements */
+    uint8_t mode;
+};
+
+struct delta_work {
+    wcodec_context *context;
+    const struct wcodec_encode_settings *settings;
+    const uint8_t *data, *base;
+    struct wcodec_delta d;
+    struct delta_tile *tiles;
+    uint8_t **streams; /* of each group */
+    uint64_t *stream_sizes;
+    size_t groups;
+    _Atomic uint64_t zigzag_bits, xor_bits; /* of the values that differ */
+    pthread_mutex_t lock;                   /* of `counts` */
+    struct wcodec_delta_counts counts;
+    struct wcodec_delta_code gaps, values;
+    const struct wcodec_delta_side *side;
+    atomic_bool failed, wrong;
+};
+
+static unsigned length_of(uint64_t v)
+{
+    return v != 0 ? wcodec_top_bit(v) + 1 : 0;
+}
+
+/* Elements that differ, and the lengths of both kinds of values. */
+static void compare(struct delta_work *w, uint64_t begin, uint64_t count, struct delta_tile *tile)
+{
+    const unsigned log2 = w->d.element_log2;
+    const uint64_t mask = wcodec_delta_mask(log2), end = begin + count;
+    uint64_t zigzag = 0, by_xor = 0;
+    tile->changed = 0;
+    if (memcmp(w->data + (begin << log2), w->base + (begin << log2), (size_t)(count << log2)) == 0)
+        return;
+    for (uint64_t i = begin; i < end; i++) {
+        i = wcodec_delta_skip(w->data, w->base, i, end, log2);
+        if (i == end)
+            break;
+        const uint64_t e = wcodec_delta_load(w->data, i, log2),
+                       b = wcodec_delta_load(w->base, i, log2);
+        if (e == b)
+            continue;
+        tile->changed++;
+        zigzag += length_of(wcodec_zigzag((e - b) & mask, log2));
+        by_xor += length_of(e ^ b);
+    }
+    atomic_fetch_add(&w->zigzag_bits, zigzag);
+    atomic_fetch_add(&w->xor_bits, by_xor);
+}
+
+/* Bits that a sample of a tile takes, by the order-0 entropy of its bytes' planes. */
+static double part_bits(const struct delta_work *w, unsigned mode, uint64_t begin, uint64_t count)
+{
+    const unsigned log2 = w->d.element_log2, width = 1u << log2;
+    uint64_t counts[8][256] = {{0}}, taken = 0;
+    uint8_t coded[SAMPLE << 3];
+    const uint64_t step = count / SAMPLES;
+    for (unsigned s = 0; s < SAMPLES; s++) {
+        const uint64_t at = begin + s * step, size = step < SAMPLE ? step : SAMPLE;
+        wcodec_delta_separate(mode, log2, w->data + (at << log2), w->base + (at << log2), size,
+                              coded);
+        for (uint64_t i = 0; i < size << log2; i++)
+            counts[i & (width - 1)][coded[i]]++;
+        taken += size;
+    }
+    double bits = 0;
+    for (unsigned p = 0; p < width; p++)
+        bits += (double)wcodec_entropy(counts[p], 256) / WCODEC_BIT;
+    return taken != 0 ? bits / (double)taken * (double)count : (double)(count << log2) * 8;
+}
+
+/* The same of a sparse tile: codes of its own, and what is below classes. */
+static double sparse_bits(const struct delta_work *w, uint64_t begin, uint64_t count)
+{
+    const unsigned log2 = w->d.element_log2;
+    struct wcodec_delta_counts c = {{0}, {0}};
+    wcodec_delta_count(log2, false, w->data + (begin << log2), w->base + (begin << log2), count,
+                       &c);
+    double bits = 64 + (double)(wcodec_entropy(c.gaps, WCODEC_DELTA_GAPS + 3) +
+                                wcodec_entropy(c.values, WCODEC_DELTA_VALUES)) /
+                           WCODEC_BIT;
+    for (unsigned i = WCODEC_DELTA_GAP_DIRECT; i < WCODEC_DELTA_GAPS; i++)
+        bits += (double)c.gaps[i] * ((i - WCODEC_DELTA_GAP_DIRECT) / 2);
+    for (unsigned i = WCODEC_DELTA_VALUE_DIRECT; i < WCODEC_DELTA_VALUES; i++)
+        bits += (double)c.values[i] * ((i - WCODEC_DELTA_VALUE_DIRECT) / 2 + 3);
+    return bits;
+}
+
+static uint8_t choose_mode(const struct delta_work *w, uint64_t begin, uint64_t count,
+                           uint32_t changed)
+{
+    uint8_t best = WCODEC_DELTA_SPARSE;
+    if (changed == 0)
+        return WCODEC_DELTA_EQUAL;
+    if (changed <= count / FEW || count < SAMPLES)
+        return best;
+    double least = sparse_bits(w, begin, count);
+    for (unsigned m = WCODEC_DELTA_ALONE; m < WCODEC_DELTA_MODES; m++) {
+        const double bits = part_bits(w, m, begin, count);
+        if (bits < least) {
+            least = bits;
+            best = (uint8_t)m;
+        }
+    }
+    return best;
+}
+
+static void choose_task(void *argument, size_t i)
+{
+    struct delta_work *w = argument;
+    const uint64_t begin = (uint64_t)i << w->d.tile_log2,
+                   count = wcodec_delta_tile_elements(&w->d, i);
+    if (wcodec_cancel_poll(w->settings->cancel))
+        return;
+    compare(w, begin, count, &w->tiles[i]);
+    w->tiles[i].mode = choose_mode(w, begin, count, w->tiles[i].changed);
+    w->tiles[i].result =
+        wcodec_delta_check(w->data + (begin << w->d.element_log2), count << w->d.element_log2);
+}
+
+static void count_task(void *argument, size_t i)
+{
+    struct delta_work *w = argument;
+    const unsigned log2 = w->d.element_log2;
+    const uint64_t at = (uint64_t)i << w->d.tile_log2 << log2;
+    struct wcodec_delta_counts c = {{0}, {0}};
+    if (w->tiles[i].mode != WCODEC_DELTA_SPARSE)
+        return;
+    wcodec_delta_count(log2, w->d.xor_values, w->data + at, w->base + at,
+                       wcodec_delta_tile_elements(&w->d, i), &c);
+    pthread_mutex_lock(&w->lock);
+    for (unsigned k = 0; k < WCODEC_DELTA_GAPS; k++)
+        w->counts.gaps[k] += c.gaps[k];
+    for (unsigned k = 0; k < WCODEC_DELTA_VALUES; k++)
+        w->counts.values[k] += c.values[k];
+    pthread_mutex_unlock(&w->lock);
+}
+
+static size_t group_end(const struct delta_work *w, size_t group)
+{
+    const uint64_t end = (uint64_t)(group + 1) * GROUP;
+    return (size_t)(end < w->d.tiles ? end : w->d.tiles);
+}
+
+static void stream_task(void *argument, size_t group)
+{
+    struct delta_work *w = argument;
+    const unsigned log2 = w->d.element_log2;
+    const size_t end = group_end(w, group);
+    uint64_t most = 0, size = 0;
+    for (size_t i = group * GROUP; i < end; i++)
+        if (w->tiles[i].mode == WCODEC_DELTA_SPARSE)
+            most += wcodec_delta_stream_most(log2, w->tiles[i].changed);
+    if (most == 0)
+        return;
+    uint8_t *bytes = wcodec_alloc_array(&w->context->allocator, most, 1);
+    if (bytes == NULL) {
+        atomic_store(&w->failed, true);
+        return;
+    }
+    for (size_t i = group * GROUP; i < end; i++) {
+        struct delta_tile *t = &w->tiles[i];
+        const uint64_t at = (uint64_t)i << w->d.tile_log2 << log2;
+        if (t->mode != WCODEC_DELTA_SPARSE)
+            continue;
+        t->size = (uint32_t)wcodec_delta_stream(&w->gaps, &w->values, log2, w->d.xor_values,
+                                                w->data + at, w->base + at,
+                                                wcodec_delta_tile_elements(&w->d, i), bytes + size);
+        t->check = wcodec_delta_check(bytes + size, t->size);
+        size += t->size;
+    }
+    uint8_t *smaller = wcodec_realloc_array(&w->context->allocator, bytes, size, 1);
+    w->streams[group] = smaller != NULL ? smaller : bytes;
+    w->stream_sizes[group] = size;
+}
+
+static wcodec_status out_of_memory(wcodec_error *err)
+{
+    return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta");
+}
+
+static void free_work(struct delta_work *w)
+{
+    const wcodec_allocator *allocator = &w->context->allocator;
+    for (size_t i = 0; i < w->groups && w->streams != NULL; i++)
+        wcodec_free(allocator, w->streams[i]);
+    wcodec_free(allocator, w->streams);
+    wcodec_free(allocator, w->stream_sizes);
+    wcodec_free(allocator, w->tiles);
+    pthread_mutex_destroy(&w->lock);
+}
+
+/* Modes of tiles, and the streams of those that are sparse. */
+static wcodec_status choose(struct delta_work *w, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &w->context->allocator;
+    w->groups = (size_t)wcodec_div_up_u64(w->d.tiles, GROUP);
+    w->tiles = wcodec_alloc_zeroed(allocator, (size_t)w->d.tiles * sizeof *w->tiles);
+    w->streams = wcodec_alloc_zeroed(allocator, w->groups * sizeof *w->streams);
+    w->stream_sizes = wcodec_alloc_zeroed(allocator, w->groups * sizeof *w->stream_sizes);
+    if (w->tiles == NULL || w->streams == NULL || w->stream_sizes == NULL)
+        return out_of_memory(err);
+    wcodec_run(w->context, choose_task, w, (size_t)w->d.tiles);
+    if (wcodec_cancel_poll(w->settings->cancel))
+        return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    for (uint64_t i = 0; i < w->d.tiles; i++)
+        w->d.counts[w->tiles[i].mode] += wcodec_delta_tile_elements(&w->d, i);
+    if (w->d.counts[WCODEC_DELTA_SPARSE] == 0)
+        return WCODEC_OK;
+    w->d.xor_values = w->xor_bits < w->zigzag_bits;
+    wcodec_run(w->context, count_task, w, (size_t)w->d.tiles);
+    wcodec_delta_code_plan(w->counts.gaps, WCODEC_DELTA_GAPS, &w->gaps);
+    wcodec_delta_code_plan(w->counts.values, WCODEC_DELTA_VALUES, &w->values);
+    wcodec_run(w->context, stream_task, w, w->groups);
+    for (size_t i = 0; i < w->groups; i++)
+        w->d.streams_size += w->stream_sizes[i];
+    return atomic_load(&w->failed) ? out_of_memory(err) : WCODEC_OK;
+}
+
+/* What the payload begins with, and zeros up to the streams. */
+static wcodec_status make_side(struct delta_work *w, uint8_t **side, uint64_t *room,
+                               wcodec_error *err)
+{
+    const bool mixed = wcodec_delta_mode_count(&w->d) > 1,
+               sparse = w->d.counts[WCODEC_DELTA_SPARSE] != 0;
+    const uint64_t most = (3 * w->d.tiles + 7) / 8 + WCODEC_DELTA_CODES_MAX + 13 * w->d.tiles + 16;
+    uint8_t *bytes = wcodec_alloc_zeroed(&w->context->allocator, (size_t)most), *at = bytes;
+    uint64_t bit = 0;
+    if (bytes == NULL)
+        return out_of_memory(err);
+    for (uint64_t i = 0; i < w->d.tiles && mixed; i++) {
+        const unsigned mode = w->tiles[i].mode,
+                       word = mode == WCODEC_DELTA_EQUAL ? 0 : 1 | (mode - 1) << 1;
+        for (unsigned b = 0; b < (mode == WCODEC_DELTA_EQUAL ? 1u : 3u); b++, bit++)
+            bytes[bit / 8] |= (uint8_t)((word >> b & 1) << bit % 8);
+    }
+    at += (bit + 7) / 8;
+    if (sparse)
+        at += wcodec_delta_codes_write(&w->gaps, &w->values, at);
+    for (uint64_t i = 0; i < w->d.tiles; i++)
+        if (w->tiles[i].mode == WCODEC_DELTA_SPARSE) {
+            at += wcodec_put_varint(at, w->tiles[i].size);
+            wcodec_store_u32(at, w->tiles[i].check);
+            at += 4;
+        }
+    for (uint64_t i = 0; i < w->d.tiles; i++, at += 4)
+        wcodec_store_u32(at, w->tiles[i].result);
+    w->d.side_size = (uint64_t)(at - bytes);
+    w->d.check = wcodec_delta_check(bytes, w->d.side_size);
+    *side = bytes;
+    *room = wcodec_delta_streams_begin(&w->d);
+    return WCODEC_OK;
+}
+
+static void verify_task(void *argument, size_t group)
+{
+    struct delta_work *w = argument;
+    const unsigned log2 = w->d.element_log2;
+    const size_t end = group_end(w, group);
+    const uint8_t *stream = w->streams[group];
+    if (stream == NULL)
+        return;
+    uint8_t *out = wcodec_alloc(&w->context->allocator, (size_t)1 << (w->d.tile_log2 + log2));
+    if (out == NULL) {
+        atomic_store(&w->failed, true);
+        return;
+    }
+    for (size_t i = group * GROUP; i < end; i++) {
+        const struct delta_tile *t = &w->tiles[i];
+        const uint64_t at = (uint64_t)i << w->d.tile_log2 << log2,
+                       count = wcodec_delta_tile_elements(&w->d, i);
+        if (t->mode != WCODEC_DELTA_SPARSE)
+            continue;
+        memcpy(out, w->base + at, (size_t)(count << log2));
+        if (!wcodec_delta_patch(w->side, stream, t->size, count, out) ||
+            memcmp(out, w->data + at, (size_t)(count << log2)) != 0)
+            atomic_store(&w->wrong, true);
+        stream += t->size;
+    }
+    wcodec_free(&w->context->allocator, out);
+}
+
+/* Decode what is sparse, from the side as it is written. */
+static wcodec_status verify(struct delta_work *w, const uint8_t *bytes, wcodec_error *err)
+{
+    struct wcodec_delta_side *side = NULL;
+    wcodec_status status = wcodec_delta_side_read(&w->d, bytes, &w->context->allocator, &side, err);
+    if (status == WCODEC_ERROR_CORRUPT)
+        return WCODEC_ERROR_DEVICE;
+    if (status != WCODEC_OK)
+        return status;
+    w->side = side;
+    wcodec_run(w->context, verify_task, w, w->groups);
+    w->side = NULL;
+    wcodec_delta_side_free(side);
+    if (atomic_load(&w->failed))
+        return out_of_memory(err);
+    return atomic_load(&w->wrong)
+               ? wcodec_fail(err, WCODEC_ERROR_DEVICE,
+                             "a delta does not decode to what was coded: this machine computes "
+                             "wrongly")
+               : WCODEC_OK;
+}
+
+/* The elements of a part, one after the other. */
+static void gather(const struct delta_work *w, unsigned mode, uint8_t *to)
+{
+    const unsigned log2 = w->d.element_log2;
+    for (uint64_t i = 0; i < w->d.tiles; i++) {
+        const uint64_t at = i << w->d.tile_log2 << log2,
+                       count = wcodec_delta_tile_elements(&w->d, i);
+        if (w->tiles[i].mode != mode)
+            continue;
+        wcodec_delta_separate(mode, log2, w->data + at, w->base + at, count, to);
+        to += count << log2;
+    }
+}
+
+static wcodec_status code_part(const struct delta_work *w, unsigned mode, wcodec_dtype dtype,
+                               struct wcodec_coded *coded, wcodec_error *err)
+{
+    static const wcodec_dtype words[] = {WCODEC_DTYPE_U8, WCODEC_DTYPE_U16, WCODEC_DTYPE_U32,
+                                         WCODEC_DTYPE_U64};
+    const uint64_t size = w->d.counts[mode] << w->d.element_log2;
+    struct wcodec_encode_settings settings = wcodec_part_settings(w->settings);
+    uint8_t *bytes = wcodec_alloc_array(&w->context->allocator, size, 1);
+    if (bytes == NULL)
+        return out_of_memory(err);
+    settings.predict = WCODEC_PREDICT_NONE;
+    gather(w, mode, bytes);
+    wcodec_status status = wcodec_encode_tensor(
+        w->context, &settings, mode == WCODEC_DELTA_ALONE ? dtype : words[w->d.element_log2], bytes,
+        size, coded, err);
+    if (status == WCODEC_OK && w->settings->verify) {
+        status = wcodec_coded_verify(w->context, &settings, coded, bytes, NULL, err);
+        if (status != WCODEC_OK)
+            wcodec_coded_free(coded);
+    }
+    wcodec_free(&w->context->allocator, bytes);
+    return status;
+}
+
+/* Bytes that the payload has, up to the next multiple of 16. */
+static uint8_t zeros_after(uint64_t size)
+{
+    return (uint8_t)(wcodec_align_u64(size, 16) - size);
+}
+
+static bool add(struct wcodec_coded *coded, uint8_t *data, uint64_t size)
+{
+    if (data == NULL && size != 0) {
+        data = wcodec_alloc_zeroed(coded->allocator, (size_t)size);
+        if (data == NULL)
+            return false;
+    }
+    if (size == 0) {
+        wcodec_free(coded->allocator, data);
+        return true;
+    }
+    coded->parts[coded->part_count++] = (struct wcodec_coded_part){data, size};
+    coded->payload_size += size;
+    return true;
+}
+
+/* The pieces of the payload in order. They change owners; what was not reached stays. */
+static bool join(struct delta_work *w, uint8_t **side, uint64_t side_room,
+                 struct wcodec_coded *parts, const bool *has, struct wcodec_coded *coded)
+{
+    bool good = add(coded, *side, side_room);
+    *side = NULL;
+    for (size_t i = 0; i < w->groups && good; i++) {
+        good = add(coded, w->streams[i], w->stream_sizes[i]);
+        w->streams[i] = NULL;
+    }
+    for (unsigned p = 0; p < WCODEC_DELTA_PARTS && good; p++) {
+        if (!has[p] || parts[p].payload_size == 0)
+            continue;
+        uint8_t *bytes = wcodec_alloc_array(&w->context->allocator, parts[p].payload_size, 1);
+        good = bytes != NULL && add(coded, NULL, zeros_after(coded->payload_size));
+        if (!good) {
+            wcodec_free(&w->context->allocator, bytes);
+            break;
+        }
+        (void)wcodec_coded_join(&parts[p], bytes);
+        good = add(coded, bytes, parts[p].payload_size);
+    }
+    return good;
+}
+
+/* Where the payload ends, as a reader finds it from the parameters. */
+static uint64_t payload_end(const struct delta_work *w, const struct wcodec_coded *parts,
+                            const bool *has)
+{
+    uint64_t end = wcodec_delta_streams_end(&w->d);
+    for (unsigned p = 0; p < WCODEC_DELTA_PARTS; p++)
+        if (has[p])
+            end = wcodec_delta_part_end(end, parts[p].payload_size);
+    return end;
+}
+
+static wcodec_status assemble(struct delta_work *w, uint8_t **side, uint64_t side_room,
+                              struct wcodec_coded *parts, const bool *has,
+                              struct wcodec_coded *coded, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &w->context->allocator;
+    *coded = (struct wcodec_coded){.coding = WCODEC_CODING_DELTA, .allocator = allocator};
+    coded->parts =
+        wcodec_alloc_array(allocator, 1 + w->groups + 2 * WCODEC_DELTA_PARTS, sizeof *coded->parts);
+    coded->parameters = wcodec_alloc(allocator, WCODEC_DELTA_HEAD_MAX +
+                                                    WCODEC_DELTA_PARTS * WCODEC_RECORD_CODING_MAX);
+    if (coded->parts == NULL || coded->parameters == NULL ||
+        !join(w, side, side_room, parts, has, coded)) {
+        wcodec_coded_free(coded);
+        return out_of_memory(err);
+    }
+    coded->parameters_size = wcodec_delta_write(&w->d, coded->parameters);
+    for (unsigned p = 0; p < WCODEC_DELTA_PARTS; p++)
+        if (has[p])
+            coded->parameters_size +=
+                wcodec_coded_put_part(&parts[p], coded->parameters + coded->parameters_size);
+    if (coded->payload_size == payload_end(w, parts, has))
+        return WCODEC_OK;
+    wcodec_coded_free(coded);
+    return wcodec_fail(err, WCODEC_ERROR_DEVICE, "the payload of a delta has another size");
+}
+
+static wcodec_status code_delta(struct delta_work *w, wcodec_dtype dtype,
+                                struct wcodec_coded *coded, wcodec_error *err)
+{
+    struct wcodec_coded parts[WCODEC_DELTA_PARTS];
+    bool has[WCODEC_DELTA_PARTS] = {false};
+    uint8_t *side = NULL;
+    uint64_t side_room = 0;
+    wcodec_status status = choose(w, err);
+    for (unsigned p = 0; p < WCODEC_DELTA_PARTS && status == WCODEC_OK; p++) {
+        const unsigned mode = WCODEC_DELTA_ALONE + p;
+        if (w->d.counts[mode] == 0)
+            continue;
+        status = code_part(w, mode, dtype, &parts[p], err);
+        has[p] = status == WCODEC_OK;
+    }
+    if (status == WCODEC_OK)
+        status = make_side(w, &side, &side_room, err);
+    if (status == WCODEC_OK && w->settings->verify)
+        status = verify(w, side, err);
+    if (status == WCODEC_OK)
+        status = assemble(w, &side, side_room, parts, has, coded, err);
+    for (unsigned p = 0; p < WCODEC_DELTA_PARTS; p++)
+        if (has[p])
+            wcodec_coded_free(&parts[p]);
+    wcodec_free(&w->context->allocator, side);
+    return status;
+}
+
+/* Code alone, too, where that might be smaller; who asked verifies it, as any other tensor. */
+static wcodec_status code_alone(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                const void *data, uint64_t size, struct wcodec_coded *coded,
+                                wcodec_error *err)
+{
+    struct wcodec_encode_settings own = *settings;
+    struct wcodec_coded alone;
+    own.verify = false;
+    wcodec_status status = wcodec_encode_tensor(context, &own, dtype, data, size, &alone, err);
+    if (status != WCODEC_OK) {
+        wcodec_coded_free(coded);
+        return status;
+    }
+    if (alone.payload_size > coded->payload_size + coded->parameters_size) {
+        wcodec_coded_free(&alone);
+        return WCODEC_OK;
+    }
+    wcodec_coded_free(coded);
+    *coded = alone;
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_delta_code(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                const void *data, uint64_t size,
+                                const struct wcodec_delta_base *base, struct wcodec_coded *coded,
+                                wcodec_error *err)
+{
+    struct delta_work w = {
+        .context = context, .settings = settings, .data = data, .base = base->bytes};
+    memcpy(w.d.base, base->hash, sizeof w.d.base);
+    w.d.base_size = base->size;
+    w.d.element_log2 = (uint8_t)wcodec_dtype_element_log2(dtype);
+    if (size % ((uint64_t)1 << w.d.element_log2) != 0)
+        w.d.element_log2 = 0;
+    w.d.size = size;
+    w.d.elements = size >> w.d.element_log2;
+    w.d.tile_log2 = w.d.elements >= MANY ? WCODEC_TILE_LOG2_MAX : TILE_LOG2_FEW;
+    if (settings->tile_log2 != 0)
+        w.d.tile_log2 = settings->tile_log2;
+    w.d.tiles = wcodec_div_up_u64(w.d.elements, (uint64_t)1 << w.d.tile_log2);
+    if (pthread_mutex_init(&w.lock, NULL) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
+    wcodec_status status = code_delta(&w, dtype, coded, err);
+    free_work(&w);
+    return status == WCODEC_OK && coded->payload_size > size / 8
+               ? code_alone(context, settings, dtype, data, size, coded, err)
+               : status;
+}

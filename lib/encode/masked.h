@@ -1,0 +1,17 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Tensors of which many elements are zero: a mask, and the others apart, where that is smaller. */
+#ifndef WCODEC_ENCODE_MASKED_H
+#define WCODEC_ENCODE_MASKED_H
+
+#include "encode/encode.h"
+
+/* Code `size` bytes, as wcodec_encode_tensor() does. *done: `coded` is set; else it is still to be
+ * coded without a mask. What is coded with one has been verified where the settings say so. */
+wcodec_status wcodec_masked_code(wcodec_context *context,
+                                 const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                 const void *data, uint64_t size, struct wcodec_coded *coded,
+                                 bool *done, wcodec_error *err);
+
+#endif

@@ -1,0 +1,600 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Making a set of bases, finding what is missing, and what encoders take from it. */
+
+#include "read/bases.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void close_file(wcodec_context *context, struct wcodec_base_file *f)
+{
+    if (f == NULL)
+        return;
+    if (f->layout != NULL) {
+        wcodec_names_free(&f->names);
+        wcodec_layout_free(f->layout);
+        if (f->source.fd >= 0)
+            close(f->source.fd);
+    } else if (f->shard.index != NULL) {
+        wcodec_shard_close(context, &f->shard);
+    }
+    wcodec_free(&context->allocator, f->path);
+    wcodec_free(&context->allocator, f);
+}
+
+/* The first tensor that an encoder may take: of a file that was given. */
+static bool find_like(const struct wcodec_bases *b, const struct wcodec_entry *what,
+                      struct wcodec_base_tensor *tensor)
+{
+    for (uint64_t i = 0; i < b->count; i++)
+        if (!b->files[i]->found && wcodec_base_find_tensor(b->files[i], what->name, tensor) &&
+            tensor->size == what->size && tensor->dtype == what->dtype &&
+            tensor->rank == what->rank && (tensor->entry == NULL || !tensor->entry->newer) &&
+            (what->rank == 0 ||
+             memcmp(tensor->shape, what->shape, what->rank * sizeof *what->shape) == 0))
+            return true;
+    return false;
+}
+
+static bool has(const wcodec_bases *bases, const struct wcodec_entry *what)
+{
+    struct wcodec_base_tensor tensor;
+    return find_like(bases, what, &tensor);
+}
+
+static wcodec_status fetch(const wcodec_bases *bases, const struct wcodec_entry *what, uint8_t *dst,
+                           struct wcodec_delta_base *base, wcodec_error *err)
+{
+    struct wcodec_base_tensor tensor = {.file = NULL};
+    struct wcodec_base_reader reader;
+    unsigned depth = 0;
+    (void)find_like(bases, what, &tensor);
+    wcodec_status status = wcodec_bases_follow(bases, tensor.entry, &depth, err);
+    if (status == WCODEC_OK && depth >= bases->depth)
+        status =
+            wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                        "its base is %u deltas deep, which is the limit: rebase it first", depth);
+    if (status != WCODEC_OK) {
+        wcodec_error_prefix(err, "the base %s", tensor.file->path);
+        return status;
+    }
+    const struct wcodec_decoder_input like = {
+        .context = bases->context, .bases = bases, .verify = true, .on_cpu = true, .whole = true};
+    status = wcodec_base_reader_open(&like, &tensor, &reader, err);
+    if (status == WCODEC_OK) {
+        status = wcodec_base_reader_range(&reader, 0, what->size, dst, err);
+        if (status == WCODEC_OK)
+            status = wcodec_base_reader_unchanged(&reader, err);
+        wcodec_base_reader_close(&reader);
+    }
+    if (status != WCODEC_OK)
+        return status;
+    memcpy(base->hash, tensor.file->hash, sizeof base->hash);
+    base->size = tensor.file->size;
+    base->bytes = dst;
+    return status;
+}
+
+/* `seen` has a byte for each file: those that were looked at. */
+static bool is_reached(const struct wcodec_bases *b, const uint8_t *from, const uint8_t *hash,
+                       uint8_t *seen)
+{
+    uint64_t i = 0;
+    if (memcmp(from, hash, 16) == 0)
+        return true;
+    while (i < b->count && memcmp(b->files[i]->hash, from, 16) != 0)
+        i++;
+    if (i == b->count || seen[i] || b->files[i]->layout != NULL)
+        return false;
+    seen[i] = 1;
+    const struct wcodec_index *index = b->files[i]->shard.index;
+    for (uint64_t k = 0; k < index->entry_count; k++) {
+        const struct wcodec_entry *e = &index->entries[k];
+        if (!e->newer && e->coding == WCODEC_CODING_DELTA &&
+            is_reached(b, e->u.delta->head.base, hash, seen))
+            return true;
+    }
+    return false;
+}
+
+static bool needs(const wcodec_bases *bases, const uint8_t base[16], const uint8_t hash[16])
+{
+    uint8_t *seen = wcodec_alloc_zeroed(&bases->context->allocator, (size_t)bases->count + 1);
+    const bool reached =
+        seen != NULL ? is_reached(bases, base, hash, seen) : memcmp(base, hash, 16) == 0;
+    wcodec_free(&bases->context->allocator, seen);
+    return reached;
+}
+
+wcodec_status wcodec_bases_create(wcodec_context *context, unsigned depth, wcodec_bases **bases,
+                                  wcodec_error *err)
+{
+    if (context == NULL || bases == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_bases_create: an argument is NULL");
+    if (depth > WCODEC_BASES_DEPTH_MAX)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "a depth of %u deltas, at most %d are possible",
+                           depth, WCODEC_BASES_DEPTH_MAX);
+    wcodec_status status = wcodec_context_usable(context, err);
+    if (status != WCODEC_OK)
+        return status;
+    struct wcodec_bases *made = wcodec_alloc_zeroed(&context->allocator, sizeof *made);
+    if (made == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for bases");
+    made->fetch = (struct wcodec_base_fetch){has, fetch, needs, NULL};
+    made->context = context;
+    made->depth = depth != 0 ? depth : WCODEC_BASES_DEPTH;
+    *bases = made;
+    return WCODEC_OK;
+}
+
+void wcodec_bases_destroy(wcodec_bases *bases)
+{
+    if (bases == NULL)
+        return;
+    for (uint64_t i = 0; i < bases->count; i++)
+        close_file(bases->context, bases->files[i]);
+    wcodec_free(&bases->context->allocator, bases->files);
+    wcodec_free(&bases->context->allocator, bases->hashes);
+    wcodec_free(&bases->context->allocator, bases);
+}
+
+uint64_t wcodec_bases_count(const wcodec_bases *bases)
+{
+    return bases->count;
+}
+
+wcodec_status wcodec_bases_file(const wcodec_bases *bases, uint64_t i, const char **path,
+                                uint8_t xxh128[16], wcodec_error *err)
+{
+    const wcodec_status status = wcodec_check_number(i, bases->count, "base", err);
+    if (status != WCODEC_OK)
+        return status;
+    if (path != NULL)
+        *path = bases->files[i]->path;
+    if (xxh128 != NULL)
+        memcpy(xxh128, bases->files[i]->hash, 16);
+    return WCODEC_OK;
+}
+
+static bool is_wcodec(const struct wcodec_source *source)
+{
+    static const uint8_t magic[8] = {0x89, 'W', 'C', 'D', '\r', '\n', 0x1A, '\n'};
+    uint8_t bytes[8];
+    return source->size >= sizeof bytes &&
+           wcodec_source_read(source, 0, bytes, sizeof bytes, NULL) == WCODEC_OK &&
+           memcmp(bytes, magic, sizeof magic) == 0;
+}
+
+static wcodec_status name_tensors(wcodec_context *context, struct wcodec_base_file *f,
+                                  wcodec_error *err)
+{
+    if (!wcodec_names_init(&f->names, &context->allocator, f->layout->count))
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the names of tensors");
+    for (uint64_t i = 0; i < f->layout->count; i++) {
+        uint64_t number = i;
+        (void)wcodec_names_add(&f->names, f->layout->tensors[i].name, &number);
+    }
+    return WCODEC_OK;
+}
+
+/* What files are looked for; NULL: whatever is given is wanted. */
+struct search {
+    const struct wcodec_reader *reader; /* NULL: by what the bases need */
+    bool coded_only;                    /* .wcodec files */
+};
+
+/* Is a file that is not compressed one that an entry of the index may be coded against? Its hash
+ * is not known. */
+static bool index_may_need(const struct wcodec_index *index, const struct wcodec_base_file *f)
+{
+    struct wcodec_base_tensor tensor;
+    for (uint64_t i = 0; i < index->entry_count; i++) {
+        const struct wcodec_entry *e = &index->entries[i];
+        if (!e->newer && e->coding == WCODEC_CODING_DELTA &&
+            e->u.delta->head.base_size == f->source.size &&
+            wcodec_base_find_tensor(f, e->name, &tensor) && tensor.size == e->size &&
+            tensor.dtype == e->dtype)
+            return true;
+    }
+    return false;
+}
+
+static bool is_like(const struct wcodec_bases *b, const struct search *search,
+                    const struct wcodec_base_file *f)
+{
+    const struct wcodec_reader *reader = search->reader;
+    for (uint64_t s = 0; reader != NULL && s < reader->shard_count; s++)
+        if (index_may_need(reader->shards[s].index, f))
+            return true;
+    for (uint64_t i = 0; i < b->count; i++)
+        if (b->files[i]->layout == NULL && index_may_need(b->files[i]->shard.index, f))
+            return true;
+    return false;
+}
+
+/* Of a file that was read before, as it was then. */
+static wcodec_status hash_once(struct wcodec_bases *b, int fd, struct wcodec_base_file *f,
+                               wcodec_error *err)
+{
+    for (uint64_t i = 0; i < b->hash_count; i++)
+        if (wcodec_base_is_same(&b->hashes[i].identity, &f->identity)) {
+            memcpy(f->hash, b->hashes[i].hash, sizeof f->hash);
+            return WCODEC_OK;
+        }
+    wcodec_status status = wcodec_hash_fd(b->context, fd, NULL, f->hash, err);
+    if (status != WCODEC_OK)
+        return status;
+    struct wcodec_base_hash *hashes =
+        wcodec_realloc_array(&b->context->allocator, b->hashes, b->hash_count + 1, sizeof *hashes);
+    if (hashes == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for bases");
+    b->hashes = hashes;
+    hashes[b->hash_count].identity = f->identity;
+    memcpy(hashes[b->hash_count++].hash, f->hash, sizeof f->hash);
+    return WCODEC_OK;
+}
+
+/* Files that are kept open; others are opened for each tensor that is read from them. */
+static bool keeps_open(const struct wcodec_bases *b)
+{
+    return b->count < WCODEC_SHARDS_OPEN;
+}
+
+static bool has_deltas(const struct wcodec_index *index)
+{
+    for (uint64_t i = 0; i < index->entry_count; i++)
+        if (index->entries[i].coding == WCODEC_CODING_DELTA)
+            return true;
+    return false;
+}
+
+/* A file of tensors that is not compressed. */
+static wcodec_status open_original(struct wcodec_bases *b, int fd, const struct search *search,
+                                   struct wcodec_base_file *f, wcodec_error *err)
+{
+    wcodec_context *context = b->context;
+    if (fstat(fd, &f->identity) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot examine the file: %s", strerror(errno));
+    wcodec_status status =
+        wcodec_layout_read(&f->source, &context->allocator, NULL, &f->layout, err);
+    if (status == WCODEC_OK)
+        status = name_tensors(context, f, err);
+    if (status == WCODEC_OK && search != NULL && !is_like(b, search, f))
+        status = wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "it has no tensors like those");
+    if (status == WCODEC_OK)
+        status = hash_once(b, fd, f, err);
+    f->size = f->source.size;
+    return status;
+}
+
+static wcodec_status open_base(struct wcodec_bases *b, const char *path,
+                               const struct search *search, struct wcodec_base_file *f,
+                               wcodec_error *err)
+{
+    wcodec_context *context = b->context;
+    const int fd = wcodec_open_for_reading(path);
+    if (fd < 0)
+        return wcodec_fail(
+            err, errno == ENOENT || errno == ENOTDIR ? WCODEC_ERROR_NOT_FOUND : WCODEC_ERROR_IO,
+            "%s: %s", path, strerror(errno));
+    f->path = wcodec_strdup(&context->allocator, path);
+    wcodec_status status = f->path != NULL ? wcodec_source_fd(fd, &f->source, err)
+                                           : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    if (status == WCODEC_OK && is_wcodec(&f->source)) {
+        close(fd);
+        status = wcodec_shard_open_path(context, path, keeps_open(b), false, &f->shard, err);
+        if (status != WCODEC_OK)
+            return status;
+        memcpy(f->hash, f->shard.index->hash, sizeof f->hash);
+        f->has_deltas = has_deltas(f->shard.index);
+        f->size = f->shard.index->size;
+        return f->shard.index->tensor_count != 0
+                   ? WCODEC_OK
+                   : wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%s: it holds no tensors", path);
+    }
+    if (status == WCODEC_OK)
+        status = open_original(b, fd, search, f, err);
+    if (f->layout == NULL || (status == WCODEC_OK && !keeps_open(b))) {
+        close(fd);
+        f->source.fd = -1;
+    }
+    if (status != WCODEC_OK)
+        wcodec_error_prefix(err, "%s", path);
+    return status;
+}
+
+/* Into the set, unless a file with its hash is there. */
+static wcodec_status keep(struct wcodec_bases *b, struct wcodec_base_file *f, bool found,
+                          wcodec_error *err)
+{
+    struct wcodec_base_file *same = NULL;
+    for (uint64_t i = 0; i < b->count; i++)
+        if (memcmp(b->files[i]->hash, f->hash, sizeof f->hash) == 0)
+            same = b->files[i];
+    if (same != NULL) {
+        /* Of two that serve, one that needs no other itself. */
+        same->found = same->found && found;
+        if (same->has_deltas && !f->has_deltas) {
+            const struct wcodec_base_file other = *same;
+            f->found = same->found;
+            *same = *f;
+            *f = other;
+        }
+        close_file(b->context, f);
+        return WCODEC_OK;
+    }
+    struct wcodec_base_file **files =
+        wcodec_realloc_array(&b->context->allocator, b->files, b->count + 1, sizeof *files);
+    if (files == NULL) {
+        close_file(b->context, f);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for bases");
+    }
+    f->found = found;
+    b->files = files;
+    b->files[b->count++] = f;
+    return WCODEC_OK;
+}
+
+static wcodec_status add_file(struct wcodec_bases *b, const char *path, wcodec_error *err)
+{
+    struct wcodec_base_file *f = wcodec_alloc_zeroed(&b->context->allocator, sizeof *f);
+    if (f == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a base");
+    const wcodec_status status = open_base(b, path, NULL, f, err);
+    if (status == WCODEC_OK)
+        return keep(b, f, false, err);
+    close_file(b->context, f);
+    return status;
+}
+
+static char *join_path(const wcodec_allocator *allocator, const char *folder, const char *name)
+{
+    const size_t n = strlen(folder), m = strlen(name);
+    char *path = wcodec_alloc(allocator, n + m + 2);
+    if (path == NULL)
+        return NULL;
+    const bool slash = n == 0 || folder[n - 1] != '/';
+    memcpy(path, folder, n);
+    if (slash)
+        path[n] = '/';
+    memcpy(path + n + slash, name, m + 1);
+    return path;
+}
+
+/* Call for each entry of a folder. */
+typedef wcodec_status (*visit_fn)(struct wcodec_bases *b, const char *path, void *opaque,
+                                  wcodec_error *err);
+
+/* Paths of a folder's files. */
+struct paths {
+    char **items;
+    uint64_t count;
+};
+
+static wcodec_status list_folder(struct wcodec_bases *b, const char *folder, struct paths *paths,
+                                 wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &b->context->allocator;
+    wcodec_status status = WCODEC_OK;
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_IO, "%s: %s", folder, strerror(errno));
+    for (struct dirent *e; status == WCODEC_OK && (e = readdir(dir)) != NULL;) {
+        struct stat st;
+        char *path = join_path(allocator, folder, e->d_name);
+        char **items = NULL;
+        if (path != NULL && (stat(path, &st) != 0 || !S_ISREG(st.st_mode))) {
+            wcodec_free(allocator, path);
+            continue;
+        }
+        if (path != NULL)
+            items = wcodec_realloc_array(allocator, paths->items, paths->count + 1, sizeof *items);
+        if (items != NULL) {
+            paths->items = items;
+            items[paths->count++] = path;
+        } else {
+            wcodec_free(allocator, path);
+            status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a folder");
+        }
+    }
+    closedir(dir);
+    return status;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* In the order of names: what is coded against what must not depend on the folder's. */
+static wcodec_status visit_folder(struct wcodec_bases *b, const char *folder, visit_fn visit,
+                                  void *opaque, wcodec_error *err)
+{
+    struct paths paths = {NULL, 0};
+    wcodec_status status = list_folder(b, folder, &paths, err);
+    if (paths.count != 0)
+        qsort(paths.items, (size_t)paths.count, sizeof *paths.items, compare_paths);
+    for (uint64_t i = 0; i < paths.count; i++) {
+        if (status == WCODEC_OK)
+            status = visit(b, paths.items[i], opaque, err);
+        wcodec_free(&b->context->allocator, paths.items[i]);
+    }
+    wcodec_free(&b->context->allocator, paths.items);
+    return status;
+}
+
+static wcodec_status add_if_weights(struct wcodec_bases *b, const char *path, void *opaque,
+                                    wcodec_error *err)
+{
+    uint64_t *count = opaque;
+    if (!wcodec_ends_with(path, ".wcodec") && !wcodec_ends_with(path, ".safetensors") &&
+        !wcodec_ends_with(path, ".bin"))
+        return WCODEC_OK;
+    wcodec_error why = {0};
+    const wcodec_status status = add_file(b, path, &why);
+    if (status == WCODEC_OK)
+        ++*count;
+    else if (status == WCODEC_ERROR_CORRUPT && !wcodec_ends_with(path, ".wcodec"))
+        wcodec_log(b->context, WCODEC_LOG_INFO, "%s: no base", why.text);
+    else
+        return wcodec_fail(err, status, "%s", why.text);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_bases_add_path(wcodec_bases *bases, const char *path, wcodec_error *err)
+{
+    struct stat st;
+    uint64_t count = 0;
+    if (bases == NULL || path == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_bases_add_path: an argument is NULL");
+    wcodec_status status = wcodec_context_usable(bases->context, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return add_file(bases, path, err);
+    status = visit_folder(bases, path, add_if_weights, &count, err);
+    return status == WCODEC_OK && count == 0
+               ? wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "%s: holds no file of weights", path)
+               : status;
+}
+
+/* Is this the base of an entry of the index, which is not there yet? */
+static bool index_needs(const struct wcodec_bases *b, const struct wcodec_index *index,
+                        const uint8_t *hash, uint64_t size)
+{
+    for (uint64_t i = 0; i < index->entry_count; i++) {
+        const struct wcodec_entry *e = &index->entries[i];
+        if (e->newer || e->coding != WCODEC_CODING_DELTA)
+            continue;
+        const struct wcodec_delta *d = &e->u.delta->head;
+        const struct wcodec_base_file *known = wcodec_bases_by_hash(b, d->base);
+        /* One that is a delta itself may be exchanged for another, where that is soon known. */
+        if (d->base_size == size && (hash == NULL || memcmp(d->base, hash, 16) == 0) &&
+            (known == NULL || (hash != NULL && known->has_deltas)))
+            return true;
+    }
+    return false;
+}
+
+/* The same of a reader and of all bases. hash NULL: only the size is known. */
+static bool is_needed(const struct wcodec_bases *b, const struct wcodec_reader *reader,
+                      const uint8_t *hash, uint64_t size)
+{
+    for (uint64_t s = 0; reader != NULL && s < reader->shard_count; s++)
+        if (index_needs(b, reader->shards[s].index, hash, size))
+            return true;
+    for (uint64_t i = 0; i < b->count; i++)
+        if (b->files[i]->layout == NULL && index_needs(b, b->files[i]->shard.index, hash, size))
+            return true;
+    return false;
+}
+
+/* Files that cannot be read are none that is looked for. */
+static wcodec_status add_if_needed(struct wcodec_bases *b, const char *path, void *opaque,
+                                   wcodec_error *err)
+{
+    const struct search *search = opaque;
+    const struct wcodec_reader *reader = search->reader;
+    struct stat st;
+    if (!wcodec_ends_with(path, ".wcodec") && (search->coded_only || stat(path, &st) != 0 ||
+                                               !is_needed(b, reader, NULL, (uint64_t)st.st_size)))
+        return WCODEC_OK;
+    struct wcodec_base_file *f = wcodec_alloc_zeroed(&b->context->allocator, sizeof *f);
+    if (f == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a base");
+    if (open_base(b, path, search, f, NULL) == WCODEC_OK && is_needed(b, reader, f->hash, f->size))
+        return keep(b, f, true, err);
+    close_file(b->context, f);
+    return WCODEC_OK;
+}
+
+/* Until a round through the folder finds no more. */
+static wcodec_status find_in(struct wcodec_bases *b, struct search *search, const char *folder,
+                             wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t before = UINT64_MAX; status == WCODEC_OK && before != b->count;) {
+        before = b->count;
+        status = visit_folder(b, folder, add_if_needed, search, err);
+    }
+    return status;
+}
+
+static bool index_misses(const struct wcodec_bases *b, const struct wcodec_index *index)
+{
+    unsigned depth;
+    for (uint64_t i = 0; i < index->entry_count; i++)
+        if (wcodec_bases_follow(b, &index->entries[i], &depth, NULL) == WCODEC_ERROR_NOT_FOUND)
+            return true;
+    return false;
+}
+
+/* Is a base missing in the chain of a file's tensors? */
+static bool is_any_missing(const struct wcodec_bases *b, const struct wcodec_reader *reader)
+{
+    for (uint64_t s = 0; reader != NULL && s < reader->shard_count; s++)
+        if (index_misses(b, reader->shards[s].index))
+            return true;
+    for (uint64_t i = 0; reader == NULL && i < b->count; i++)
+        if (b->files[i]->layout == NULL && index_misses(b, b->files[i]->shard.index))
+            return true;
+    return false;
+}
+
+/* In the folder of a file; NULL: it has none. */
+static wcodec_status find_beside(struct wcodec_bases *b, struct search *search, const char *path,
+                                 wcodec_error *err)
+{
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    if (path == NULL)
+        return WCODEC_OK;
+    const size_t size = slash != NULL ? (size_t)(slash - path) + (slash == path) : 1;
+    char *folder = wcodec_alloc_zeroed(&b->context->allocator, size + 1);
+    if (folder == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a path");
+    memcpy(folder, slash != NULL ? path : ".", size);
+    const wcodec_status status = find_in(b, search, folder, err);
+    wcodec_free(&b->context->allocator, folder);
+    return status;
+}
+
+static wcodec_status find(wcodec_bases *bases, struct search *search, const char *folder,
+                          wcodec_error *err)
+{
+    const struct wcodec_reader *reader = search->reader;
+    if (bases == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_bases_find: an argument is NULL");
+    wcodec_status status = wcodec_context_usable(bases->context, err);
+    if (status != WCODEC_OK || !is_any_missing(bases, reader))
+        return status;
+    if (folder != NULL)
+        return find_in(bases, search, folder, err);
+    for (uint64_t s = 0; reader != NULL && s < reader->shard_count && status == WCODEC_OK; s++)
+        status = find_beside(bases, search, reader->shards[s].path, err);
+    for (uint64_t i = 0; reader == NULL && i < bases->count && status == WCODEC_OK; i++)
+        status = find_beside(bases, search, bases->files[i]->path, err);
+    return status;
+}
+
+wcodec_status wcodec_bases_find(wcodec_bases *bases, const wcodec_reader *reader,
+                                const char *folder, wcodec_error *err)
+{
+    struct search search = {.reader = reader};
+    return find(bases, &search, folder, err);
+}
+
+wcodec_status wcodec_bases_find_coded(wcodec_bases *bases, const wcodec_reader *reader,
+                                      const char *folder, wcodec_error *err)
+{
+    struct search search = {.reader = reader, .coded_only = true};
+    return find(bases, &search, folder, err);
+}

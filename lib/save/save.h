@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A save inside. The caller's tensors are a *request*: a safetensors file that stands nowhere as a
+ * whole, but is read from their memory as it is compressed. What is in a device's memory comes
+ * through *lanes*, each a queue with pinned memory, which threads take for one read. */
+#ifndef WCODEC_SAVE_SAVE_H
+#define WCODEC_SAVE_SAVE_H
+
+#include "registry/staging.h"
+#include "write/compress.h"
+#include "write/declared.h"
+#include <pthread.h>
+#include <wcodec/save.h>
+
+/* Bytes that a lane brings at once: what compressing reads at once. */
+enum { WCODEC_SAVE_LANE_BYTES = 1 << 20, WCODEC_SAVE_LANES_MAX = 64 };
+
+/* Where a tensor is. */
+struct wcodec_save_place {
+    uint64_t at; /* in the file */
+    const uint8_t *host;
+    struct wcodec_memory *memory; /* where host is NULL */
+    uint64_t offset;
+};
+
+struct wcodec_save_lane {
+    struct wcodec_queue *queue; /* NULL: not made yet */
+    struct wcodec_staging staging;
+    bool busy;
+};
+
+struct wcodec_save_request {
+    wcodec_context *context;
+    bool started;                 /* the call that made it has returned before it is done */
+    wcodec_save_options options;  /* strings are the arena's */
+    wcodec_encode_options encode; /* likewise */
+    struct wcodec_arena arena;
+    struct wcodec_declared declared;
+    uint8_t *header;
+    uint64_t header_size;
+    uint64_t size;                    /* of the file */
+    struct wcodec_save_place *places; /* of the declared tensors */
+    struct wcodec_opened *device;     /* NULL: all are in host memory */
+    struct wcodec_memory **adopted;
+    size_t adopted_count;
+    struct wcodec_event *after; /* NULL, or what the caller's queue has done by then */
+    struct wcodec_staging_owner owner;
+    pthread_mutex_t lock; /* guards the lanes */
+    pthread_cond_t freed;
+    unsigned lane_count;
+    struct wcodec_save_lane lanes[WCODEC_SAVE_LANES_MAX];
+};
+
+/* Make a request of the caller's items: each is found to be right, and its memory is taken over.
+ * It must stay where it is. started: the call that makes it returns before it is done. */
+wcodec_status wcodec_save_request_create(wcodec_context *context, const wcodec_save_item *items,
+                                         size_t count, const wcodec_save_options *options,
+                                         bool started, struct wcodec_save_request *request,
+                                         wcodec_error *err);
+/* No read may be running. */
+void wcodec_save_request_free(struct wcodec_save_request *request);
+
+/* The file as a source; of the request (a wcodec_source_fn). Errors name the tensor. */
+wcodec_status wcodec_save_read(void *request, uint64_t offset, void *dst, size_t size,
+                               wcodec_error *err);
+
+/* The other way, for weights that change where they are: bytes of a tensor in a device's memory,
+ * which the host does not see. Errors do not name it. */
+wcodec_status wcodec_save_write(struct wcodec_save_request *request, size_t tensor, uint64_t offset,
+                                const void *src, size_t size, wcodec_error *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Work that runs beside the caller, who asks for it by a handle: on a thread of its own, which gets
+ * no signals, since those are the program's. */
+#ifndef WCODEC_SCHED_BACKGROUND_H
+#define WCODEC_SCHED_BACKGROUND_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <wcodec/base.h>
+
+struct wcodec_background {
+    wcodec_status (*run)(void *opaque, wcodec_error *err);
+    void *opaque;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    bool ended;
+    wcodec_status status;
+    wcodec_error error;
+};
+
+/* A thread that gets no signals. 0, or an error number. */
+int wcodec_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
+
+/* Start run(opaque). The structure stays where it is until wcodec_background_join().
+ * WCODEC_ERROR_MEMORY: nothing runs, and there is nothing to end. */
+wcodec_status wcodec_background_start(struct wcodec_background *background,
+                                      wcodec_status (*run)(void *opaque, wcodec_error *err),
+                                      void *opaque, wcodec_error *err);
+
+/* Has run() returned? From any thread, as often as wanted. */
+bool wcodec_background_ended(struct wcodec_background *background);
+
+/* Wait for that and return what it returned, with its error text. From any thread, as often as
+ * wanted. */
+wcodec_status wcodec_background_wait(struct wcodec_background *background, wcodec_error *err);
+
+/* Wait for the end of the thread and free what the structure has. Once. */
+void wcodec_background_join(struct wcodec_background *background);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* From two snapshots to a message: a writer whose base is in memory. */
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/options.h"
+#include "format/base_fetch.h"
+#include "sync/sync.h"
+#include "write/encode_options.h"
+#include "write/writer.h"
+#include <errno.h>
+#include <string.h>
+
+static const wcodec_delta_encode_options defaults = {.encode = NULL};
+
+void wcodec_delta_encode_options_init_size(wcodec_delta_encode_options *options, size_t size)
+{
+    wcodec_options_set(options, size, &defaults, sizeof defaults);
+}
+
+/* A message that grows in memory. */
+struct message {
+    const wcodec_allocator *allocator;
+    uint8_t *data;
+    uint64_t size, capacity;
+    bool failed;
+    wcodec_write_fn write; /* NULL: to memory */
+    void *opaque;
+};
+
+struct encoding {
+    struct wcodec_base_fetch fetch; /* what a writer sees of the old tensors: the first member */
+    wcodec_context *context;
+    wcodec_delta_encode_options options;
+    wcodec_encode_options encode;
+    struct wcodec_save_request *before, *after;
+    uint64_t *before_hashes, *after_hashes;
+    uint8_t base[16];
+    struct message message;
+    uint8_t *brought; /* a tensor of a device */
+    uint64_t room;
+};
+
+static int write_message(void *opaque, const void *data, size_t size)
+{
+    struct message *m = opaque;
+    if (m->write != NULL) {
+        m->size += size;
+        return m->write(m->opaque, data, size);
+    }
+    if (size > m->capacity - m->size) {
+        const uint64_t capacity = (m->size + size) * 3 / 2 + 4096;
+        uint8_t *larger = wcodec_realloc_array(m->allocator, m->data, capacity, 1);
+        m->failed = larger == NULL;
+        if (m->failed)
+            return ENOMEM;
+        m->data = larger;
+        m->capacity = capacity;
+    }
+    memcpy(m->data + m->size, data, size);
+    m->size += size;
+    return 0;
+}
+
+static const struct encoding *encoding_of(const wcodec_bases *bases)
+{
+    return (const struct encoding *)(const void *)bases;
+}
+
+static bool has(const wcodec_bases *bases, const struct wcodec_entry *what)
+{
+    uint64_t tensor;
+    bool same;
+    return wcodec_sync_find(encoding_of(bases)->before, what, &tensor, &same) && same;
+}
+
+static void name_base(const struct encoding *e, struct wcodec_delta_base *base)
+{
+    memcpy(base->hash, e->base, sizeof base->hash);
+    base->size = e->before->size;
+}
+
+static wcodec_status fetch(const wcodec_bases *bases, const struct wcodec_entry *what, uint8_t *dst,
+                           struct wcodec_delta_base *base, wcodec_error *err)
+{
+    const struct encoding *e = encoding_of(bases);
+    uint64_t tensor = 0;
+    bool same;
+    (void)wcodec_sync_find(e->before, what, &tensor, &same);
+    name_base(e, base);
+    base->bytes = dst;
+    return wcodec_sync_bring(e->before, tensor, dst, err);
+}
+
+static bool place(const wcodec_bases *bases, const struct wcodec_entry *what,
+                  struct wcodec_delta_base *base)
+{
+    const struct encoding *e = encoding_of(bases);
+    uint64_t tensor = 0;
+    bool same;
+    (void)wcodec_sync_find(e->before, what, &tensor, &same);
+    name_base(e, base);
+    base->bytes = wcodec_sync_host(e->before, tensor);
+    return base->bytes != NULL;
+}
+
+/* Where nothing has changed a message is a delta of what it stands for: the receiver has that. */
+static bool needs(const wcodec_bases *bases, const uint8_t base[16], const uint8_t hash[16])
+{
+    (void)bases, (void)base, (void)hash;
+    return false;
+}
+
+static wcodec_status check_encoding(const wcodec_encode_options *e, wcodec_error *err)
+{
+    if (e->tune != WCODEC_TUNE_SIZE || e->raw || e->strict || e->include != NULL ||
+        e->exclude != NULL || e->name != NULL || e->mode != 0 || e->mtime != -1 ||
+        e->lossy != WCODEC_LOSSY_NONE || e->times != NULL || e->write_at != NULL ||
+        e->index_first || e->onnx_model != NULL || e->onnx_location != NULL || e->bases != NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "of the encode options of a message only level, tile_log2, profile, "
+                           "predict, no_verify and progress can be set");
+    return WCODEC_OK;
+}
+
+static wcodec_status read_options(struct encoding *e, const wcodec_delta_encode_options *from,
+                                  wcodec_error *err)
+{
+    wcodec_delta_encode_options o = defaults;
+    wcodec_status status = WCODEC_OK;
+    if (from != NULL)
+        status = wcodec_options_take(from, &o, sizeof o, "wcodec_delta_encode_options_init", err);
+    if (status == WCODEC_OK)
+        status = wcodec_encode_options_read(o.encode, &e->encode, err);
+    if (status == WCODEC_OK)
+        status = check_encoding(&e->encode, err);
+    if (status == WCODEC_OK && o.use_queue && o.before_memory == NULL && o.after_memory == NULL)
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE,
+                             "a queue is waited for, but the tensors are in host memory");
+    e->options = o;
+    e->encode.bases = (const wcodec_bases *)(const void *)e;
+    e->message.write = o.write;
+    e->message.opaque = o.opaque;
+    return status;
+}
+
+static wcodec_status open_sides(struct encoding *e, const wcodec_save_item *before,
+                                size_t before_count, const wcodec_save_item *after,
+                                size_t after_count, wcodec_error *err)
+{
+    const wcodec_delta_encode_options *o = &e->options;
+    struct wcodec_sync_side side = {.items = before,
+                                    .count = before_count,
+                                    .memory = o->before_memory,
+                                    .use_queue = o->use_queue,
+                                    .queue = o->queue,
+                                    .host_memory = o->host_memory};
+    wcodec_status status = wcodec_sync_request_create(e->context, &side, &e->before, err);
+    if (status != WCODEC_OK) {
+        wcodec_error_prefix(err, "old snapshot");
+        return status;
+    }
+    side.items = after;
+    side.count = after_count;
+    side.memory = o->after_memory;
+    status = wcodec_sync_request_create(e->context, &side, &e->after, err);
+    if (status != WCODEC_OK)
+        wcodec_error_prefix(err, "new snapshot");
+    return status;
+}
+
+static wcodec_status hash_sides(struct encoding *e, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &e->context->allocator;
+    const uint64_t before = e->before->declared.names.count, after = e->after->declared.names.count;
+    struct wcodec_reporter reporter;
+    struct wcodec_cancel cancel;
+    wcodec_reporter_init(&reporter, &e->encode.progress, e->after->size);
+    wcodec_cancel_init(&cancel, &reporter);
+    struct wcodec_cancel *asked = e->encode.progress.fn != NULL ? &cancel : NULL;
+    e->before_hashes = wcodec_alloc_array(allocator, before + 1, sizeof *e->before_hashes);
+    e->after_hashes = wcodec_alloc_array(allocator, after + 1, sizeof *e->after_hashes);
+    if (e->before_hashes == NULL || e->after_hashes == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
+    wcodec_status status = wcodec_sync_hash(e->before, NULL, e->before_hashes, e->base, asked, err);
+    return status == WCODEC_OK ? wcodec_sync_hash(e->after, NULL, e->after_hashes, NULL, asked, err)
+                               : status;
+}
+
+static wcodec_status declare(const struct encoding *e, wcodec_writer *writer, wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t i = 0; i < e->after->declared.names.count && status == WCODEC_OK; i++) {
+        const struct wcodec_entry *t = &e->after->declared.tensors[i];
+        status =
+            wcodec_writer_declare(writer, t->name, (wcodec_dtype)t->dtype, t->shape, t->rank, err);
+    }
+    return status;
+}
+
+static wcodec_status write_tensor(struct encoding *e, wcodec_writer *writer, uint64_t i,
+                                  wcodec_error *err)
+{
+    const uint64_t size = e->after->declared.tensors[i].size;
+    const uint8_t *bytes = wcodec_sync_host(e->after, i);
+    wcodec_status status = WCODEC_OK;
+    if (bytes == NULL && size > e->room) {
+        wcodec_free(&e->context->allocator, e->brought);
+        e->room = 0;
+        e->brought = wcodec_alloc_array(&e->context->allocator, size, 1);
+        if (e->brought == NULL)
+            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor");
+        e->room = size;
+    }
+    if (bytes == NULL && size != 0) {
+        status = wcodec_sync_bring(e->after, i, e->brought, err);
+        bytes = e->brought;
+    }
+    return status == WCODEC_OK ? wcodec_writer_data(writer, bytes, (size_t)size, err) : status;
+}
+
+static void put_digits(char *to, uint64_t hash)
+{
+    for (unsigned i = 0; i < WCODEC_SYNC_DIGITS; i++)
+        to[i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
+}
+
+/* Hashes of all tensors, before or after. */
+static wcodec_status note_hashes(const struct encoding *e, wcodec_writer *writer, bool before,
+                                 wcodec_error *err)
+{
+    const uint64_t count = e->after->declared.names.count;
+    char *text =
+        wcodec_alloc_zeroed(&e->context->allocator, (size_t)count * WCODEC_SYNC_DIGITS + 1);
+    if (text == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t hash = e->after_hashes[i], tensor;
+        bool same;
+        if (before)
+            hash =
+                wcodec_sync_find(e->before, &e->after->declared.tensors[i], &tensor, &same) && same
+                    ? e->before_hashes[tensor]
+                    : 0;
+        put_digits(text + i * WCODEC_SYNC_DIGITS, hash);
+    }
+    const wcodec_status status =
+        wcodec_writer_note(writer, before ? WCODEC_SYNC_BEFORE : WCODEC_SYNC_AFTER, text, err);
+    wcodec_free(&e->context->allocator, text);
+    return status;
+}
+
+static wcodec_status encode(struct encoding *e, wcodec_encode_report *report, wcodec_error *err)
+{
+    wcodec_writer *writer = NULL;
+    wcodec_status status =
+        wcodec_writer_create(e->context, write_message, &e->message, &e->encode, &writer, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = declare(e, writer, err);
+    for (uint64_t i = 0; i < e->after->declared.names.count && status == WCODEC_OK; i++)
+        status = write_tensor(e, writer, i, err);
+    if (status == WCODEC_OK)
+        status = note_hashes(e, writer, true, err);
+    if (status == WCODEC_OK)
+        status = note_hashes(e, writer, false, err);
+    if (status == WCODEC_OK)
+        status = wcodec_writer_finish(writer, report, err);
+    wcodec_writer_destroy(writer);
+    return e->message.failed ? wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a message")
+                             : status;
+}
+
+static wcodec_status check_arguments(const wcodec_context *context, const wcodec_save_item *before,
+                                     size_t before_count, const wcodec_save_item *after,
+                                     size_t after_count, wcodec_error *err)
+{
+    if (context == NULL || (before == NULL && before_count != 0) ||
+        (after == NULL && after_count != 0))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_delta_encode: an argument is NULL");
+    return wcodec_context_usable(context, err);
+}
+
+wcodec_status wcodec_delta_encode(wcodec_context *context, const wcodec_save_item *before,
+                                  size_t before_count, const wcodec_save_item *after,
+                                  size_t after_count, const wcodec_delta_encode_options *options,
+                                  void **message, size_t *size, wcodec_encode_report *report,
+                                  wcodec_error *err)
+{
+    wcodec_status status = check_arguments(context, before, before_count, after, after_count, err);
+    if (status != WCODEC_OK)
+        return status;
+    struct encoding e = {.fetch = {has, fetch, needs, place},
+                         .context = context,
+                         .message = {.allocator = &context->allocator}};
+    status = read_options(&e, options, err);
+    if (status == WCODEC_OK && e.options.write == NULL && (message == NULL || size == NULL))
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE,
+                             "wcodec_delta_encode: nothing that takes the message");
+    if (status == WCODEC_OK)
+        status = open_sides(&e, before, before_count, after, after_count, err);
+    if (status == WCODEC_OK)
+        status = hash_sides(&e, err);
+    if (status == WCODEC_OK)
+        status = encode(&e, report, err);
+    wcodec_sync_request_free(e.before);
+    wcodec_sync_request_free(e.after);
+    wcodec_free(&context->allocator, e.before_hashes);
+    wcodec_free(&context->allocator, e.after_hashes);
+    wcodec_free(&context->allocator, e.brought);
+    if (status != WCODEC_OK) {
+        wcodec_free(&context->allocator, e.message.data);
+        return status;
+    }
+    if (message != NULL)
+        *message = e.message.data;
+    if (size != NULL)
+        *size = (size_t)e.message.size;
+    return WCODEC_OK;
+}
+
+void wcodec_delta_free(wcodec_context *context, void *message)
+{
+    if (context != NULL)
+        wcodec_free(&context->allocator, message);
+}

@@ -1,0 +1,279 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Messages between snapshots in devices' memory, one of them or both, and weights there that they
+ * are applied to; and devices that fail at each call. */
+#include "support_sync.h"
+
+static const struct support_shape shapes[] = {
+    {WCODEC_DTYPE_BF16, 900000}, {WCODEC_DTYPE_F32, 0},     {WCODEC_DTYPE_F64, 1},
+    {WCODEC_DTYPE_F16, 40001},   {WCODEC_DTYPE_I8, 200000}, {WCODEC_DTYPE_F6_E3M2, 4},
+    {WCODEC_DTYPE_F32, 3000000}};
+enum { COUNT = sizeof shapes / sizeof *shapes };
+
+/* A snapshot's bytes in a device's memory; `items` are those of it. */
+struct placed {
+    wcodec_buffer *buffer;
+    wcodec_save_item items[COUNT];
+};
+
+static void save(wcodec_context *context, const struct support_snapshot *s,
+                 struct support_sink *sink)
+{
+    wcodec_save_options options;
+    wcodec_error err = {0};
+    wcodec_save_options_init(&options);
+    support_sink_init(sink);
+    options.write = support_sink_write;
+    options.opaque = sink;
+    if (wcodec_save(context, s->items, s->count, &options, NULL, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+}
+
+static void load(wcodec_context *context, const struct support_snapshot *s, const char *backend,
+                 struct placed *p)
+{
+    struct support_sink file;
+    wcodec_reader *reader;
+    wcodec_load_item items[COUNT] = {{0}};
+    wcodec_load_options options;
+    wcodec_error err = {0};
+    save(context, s, &file);
+    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, &err),
+                     WCODEC_OK);
+    for (unsigned i = 0; i < COUNT; i++)
+        items[i] = (wcodec_load_item){.tensor = i,
+                                      .destination = p->items[i].source,
+                                      .offset = p->items[i].offset,
+                                      .size = p->items[i].size};
+    wcodec_load_options_init(&options);
+    options.memory = backend;
+    if (wcodec_load(reader, items, COUNT, &options, NULL, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    wcodec_reader_close(reader);
+    support_sink_free(&file);
+}
+
+static wcodec_status reserve(wcodec_context *context, const struct support_snapshot *s,
+                             struct placed *p, wcodec_error *err)
+{
+    *p = (struct placed){.buffer = NULL};
+    const wcodec_status status = wcodec_buffer_create(context, s->size, &p->buffer, err);
+    memcpy(p->items, s->items, sizeof p->items);
+    for (unsigned i = 0; i < COUNT && status == WCODEC_OK; i++)
+        p->items[i].source = wcodec_buffer_native(p->buffer);
+    return status;
+}
+
+static void put(wcodec_context *context, const struct support_snapshot *s, const char *backend,
+                struct placed *p)
+{
+    wcodec_error err = {0};
+    if (reserve(context, s, p, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    load(context, s, backend, p);
+}
+
+static void expect(const struct placed *p, const struct support_snapshot *s)
+{
+    wcodec_error err = {0};
+    for (unsigned i = 0; i < COUNT; i++) {
+        uint8_t *got = malloc(s->items[i].size + 1);
+        assert_int_equal(
+            wcodec_buffer_read(p->buffer, s->items[i].offset, got, s->items[i].size, &err),
+            WCODEC_OK);
+        assert_memory_equal(got, support_snapshot_tensor(s, i), s->items[i].size);
+        free(got);
+    }
+}
+
+/* Which side is on the device makes no difference to the message. */
+static void try_encoding(wcodec_context *context, const char *backend,
+                         const struct support_snapshot *before, struct placed *old,
+                         const struct support_snapshot *after, struct placed *new,
+                         const void *wanted, size_t wanted_size)
+{
+    for (unsigned which = 1; which < 4; which++) {
+        wcodec_delta_encode_options options;
+        wcodec_error err = {0};
+        void *message;
+        size_t size;
+        wcodec_delta_encode_options_init(&options);
+        options.before_memory = which & 1 ? backend : NULL;
+        options.after_memory = which & 2 ? backend : NULL;
+        options.host_memory = which == 3 ? 1 : 0;
+        options.use_queue = which == 2 && strcmp(backend, "fake") == 0;
+        options.queue = 1; /* of the fake device, any number */
+        if (wcodec_delta_encode(context, which & 1 ? old->items : before->items, COUNT,
+                                which & 2 ? new->items : after->items, COUNT, &options, &message,
+                                &size, NULL, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+        assert_int_equal(size, wanted_size);
+        assert_memory_equal(message, wanted, size);
+        wcodec_delta_free(context, message);
+    }
+}
+
+static void test_devices(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cpu", "fake", "opencl", "cuda"};
+    unsigned tried = 0;
+    struct support_snapshot before, after;
+    support_snapshot_make(&before, shapes, COUNT, support_seed());
+    support_snapshot_copy(&before, &after);
+    support_snapshot_change(&after, 60, 62);
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        wcodec_context *context;
+        wcodec_options options;
+        wcodec_error err = {0};
+        struct placed old, new;
+        struct support_allocator allocator;
+        size_t size;
+        setenv("WCODEC_FAKE", "", 1);
+        if (!support_load_plugin(n < 2 ? NULL : names[n]) && n >= 2)
+            continue;
+        support_allocator_init(&allocator, SUPPORT_NEVER);
+        wcodec_options_init(&options);
+        options.backend = names[n];
+        options.threads = 3;
+        options.allocator = allocator.allocator;
+        if (wcodec_context_create(&options, &context, NULL) != WCODEC_OK) {
+            print_message("%s: not tried\n", names[n]);
+            assert_true(n >= 2);
+            continue;
+        }
+        void *message = support_message(context, &before, &after, &size);
+        put(context, &before, names[n], &old);
+        put(context, &after, names[n], &new);
+        try_encoding(context, names[n], &before, &old, &after, &new, message, size);
+        for (unsigned verify = 0; verify < 3; verify++) {
+            wcodec_delta_apply_options how;
+            uint8_t states[COUNT];
+            wcodec_delta_apply_options_init(&how);
+            how.verify = verify;
+            how.memory = names[n];
+            how.states = states;
+            how.use_queue = verify == WCODEC_DELTA_VERIFY_BEFORE && strcmp(names[n], "fake") == 0;
+            how.queue = 1;
+            load(context, &before, names[n], &old);
+            if (wcodec_delta_apply(context, message, size, old.items, COUNT, &how, NULL, &err) !=
+                WCODEC_OK)
+                fail_msg("%s", err.text);
+            expect(&old, &after);
+            /* Not twice. */
+            if (verify != WCODEC_DELTA_VERIFY_AFTER) {
+                assert_int_equal(
+                    wcodec_delta_apply(context, message, size, old.items, COUNT, &how, NULL, &err),
+                    WCODEC_ERROR_MISMATCH);
+                expect(&old, &after);
+                assert_int_equal(states[0], WCODEC_DELTA_STATE_BEFORE);
+            }
+        }
+        print_message("%s: a message of %zu bytes\n", names[n], size);
+        tried++;
+        wcodec_delta_free(context, message);
+        wcodec_buffer_destroy(old.buffer);
+        wcodec_buffer_destroy(new.buffer);
+        wcodec_context_destroy(context);
+        assert_int_equal(allocator.balance, 0);
+    }
+    assert_true(tried >= 2);
+    support_load_plugin(NULL);
+    support_snapshot_free(&after);
+    support_snapshot_free(&before);
+}
+
+/* The device fails at call n: of making a message, or of applying one. */
+static bool fails_at(unsigned n, bool encoding, const struct support_snapshot *s,
+                     const void *message, size_t size)
+{
+    char mode[32];
+    struct support_allocator counted;
+    struct support_lines lines = {0};
+    struct placed placed;
+    wcodec_error err = {0};
+    uint8_t states[COUNT] = {0};
+    void *made = NULL;
+    size_t made_size;
+    support_allocator_init(&counted, 1L << 40);
+    snprintf(mode, sizeof mode, "lost-%u", n);
+    setenv("WCODEC_FAKE", mode, 1);
+    wcodec_context *context = support_load_context("fake", 2, &counted.allocator, &lines);
+    wcodec_status status = reserve(context, s, &placed, &err);
+    if (status == WCODEC_OK && encoding) {
+        wcodec_delta_encode_options options;
+        wcodec_delta_encode_options_init(&options);
+        options.after_memory = "fake";
+        status = wcodec_delta_encode(context, s->items, COUNT, placed.items, COUNT, &options, &made,
+                                     &made_size, NULL, &err);
+    } else if (status == WCODEC_OK) {
+        wcodec_delta_apply_options options;
+        wcodec_delta_apply_options_init(&options);
+        options.memory = "fake";
+        options.verify = WCODEC_DELTA_VERIFY_TRIAL;
+        options.states = states;
+        status =
+            wcodec_delta_apply(context, message, size, placed.items, COUNT, &options, NULL, &err);
+    }
+    /* The buffer's bytes are not those of any snapshot. */
+    const bool through = status == WCODEC_OK || status == WCODEC_ERROR_MISMATCH;
+    if (!through) {
+        assert_int_equal(status, WCODEC_ERROR_DEVICE);
+        assert_non_null(strstr(err.text, "fake:0"));
+    }
+    wcodec_delta_free(context, made);
+    wcodec_buffer_destroy(placed.buffer);
+    wcodec_context_destroy(context);
+    assert_int_equal(counted.balance, 0);
+    return !through;
+}
+
+static void test_device_fails(void **state)
+{
+    (void)state;
+    struct support_snapshot before, after;
+    size_t size;
+    support_snapshot_make(&before, shapes, COUNT, 71);
+    support_snapshot_copy(&before, &after);
+    support_snapshot_change(&after, 60, 72);
+    wcodec_context *plain = support_context(2, NULL);
+    void *message = support_message(plain, &before, &after, &size);
+    for (int encoding = 0; encoding < 2; encoding++) {
+        unsigned failed = 0;
+        for (unsigned n = 1; n < 4000 && fails_at(n, encoding != 0, &before, message, size);
+             n += 1 + n / 5)
+            failed++;
+        print_message("%u calls failed\n", failed);
+        assert_true(failed > 5);
+    }
+    setenv("WCODEC_FAKE", "", 1);
+    wcodec_delta_free(plain, message);
+    wcodec_context_destroy(plain);
+    support_snapshot_free(&after);
+    support_snapshot_free(&before);
+}
+
+static int set_up(void **state)
+{
+    support_find_plugins(state);
+    return support_enter_folder(state);
+}
+
+/* Of the build tree, for those who leave this folder. */
+static void fix_builddir(void)
+{
+    const char *build = getenv("top_builddir");
+    char *path = realpath(build != NULL ? build : ".", NULL);
+    assert_non_null(path);
+    setenv("top_builddir", path, 1);
+    free(path);
+}
+
+int main(void)
+{
+    fix_builddir();
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_devices),
+                                       cmocka_unit_test(test_device_fails)};
+    return cmocka_run_group_tests(tests, set_up, support_leave_folder);
+}
