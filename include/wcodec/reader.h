@@ -67,6 +67,55 @@ WCODEC_API wcodec_status wcodec_reader_open_memory(wcodec_context *context, cons
                                                    size_t size, wcodec_reader **reader,
                                                    wcodec_error *err);
 
+/** Read up to `size` bytes, at least 1, of a file at `offset` to `dst`. Returns how many it read:
+ * less than `size` is no failure; 0: the file ends there. -1: failed; error->text then says why in
+ * one line, error->status may be set (else WCODEC_ERROR_IO; WCODEC_ERROR_CANCELLED stops what the
+ * bytes were for without blaming the file). `offset + size` is at most wcodec_io.size. Called from
+ * threads of the library's and from those that call it, several at once. Calls that take forever
+ * hold up what needs the bytes, and wcodec_reader_close(): time out, and try again as often as
+ * makes sense, in here. The reader must not be used from it. */
+typedef int64_t (*wcodec_read_at_fn)(void *opaque, uint64_t offset, size_t size, void *dst,
+                                     wcodec_error *error);
+
+/** A .wcodec file behind a function: of an object store, a web server, an archive. Zero it before
+ * setting members. */
+typedef struct wcodec_io {
+    wcodec_read_at_fn read_at;
+    /** NULL, or called once, when nothing will be read any more: by wcodec_reader_close(), from its
+     * thread. */
+    void (*close)(void *opaque);
+    /** First argument of both. */
+    void *opaque;
+    /** Bytes of the file, which must not change while it is open. */
+    uint64_t size;
+    /** What errors and wcodec_file_info call the file, copied: an address. NULL: nothing;
+     * only where there is one file. */
+    const char *name;
+    /** Most bytes of one request, 64 KiB to 1 GiB; 0: 16 MiB. What is loaded or restored whole is
+     * asked for in such pieces. */
+    uint64_t request_bytes;
+    /** Bytes that are kept, ahead of those who read them, at least two requests; 0: enough for
+     * twice `requests`. Threads that must not wait for this ask for one more request each. */
+    uint64_t cache_bytes;
+    /** Requests made ahead at the same time, up to 64; 0: 8. */
+    uint64_t requests;
+    /** 0. */
+    uint64_t reserved[8];
+} wcodec_io;
+
+/** Open .wcodec files that the caller's functions read: one, or several as one namespace of tensors
+ * in that order, as the shards of a folder are. Opening asks for the head, the tail, and what of
+ * the index is in neither: 2 or 3 requests a file, those of several files at once. Decoding asks
+ * for what holds the rows, loading and restoring for all that they need, ahead.
+ *
+ * On failure close() was called for none of the files; after success it is called for each.
+ *
+ * Returns what wcodec_reader_open_path() does but WCODEC_ERROR_NOT_FOUND, and what read_at() set;
+ * WCODEC_ERROR_USAGE also where a member of wcodec_io is out of range, or count is 0. */
+WCODEC_API wcodec_status wcodec_reader_open_io(wcodec_context *context, const wcodec_io *files,
+                                               size_t count, wcodec_reader **reader,
+                                               wcodec_error *err);
+
 /** Open what is left of a damaged .wcodec file: as wcodec_reader_open_fd() where its index is
  * right. Where the file is cut short, or its index or tail is damaged, the index is rebuilt from
  * headers in front of the payloads, as far as they are there; wcodec_file_info's `rebuilt` is then
@@ -127,7 +176,7 @@ typedef struct wcodec_file_info {
     /** Base name of the original; may be empty. It is whatever the file says: not safe as a
      * path. */
     const char *name;
-    /** The .wcodec file that it is in; empty for a descriptor or memory. */
+    /** The .wcodec file that it is in, or its wcodec_io.name; empty for a descriptor or memory. */
     const char *path;
     /** Not 0: a safetensors file; 0: another, see `kind`. */
     int safetensors;

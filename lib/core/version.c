@@ -36,6 +36,7 @@ static const struct {
     STRUCTURE(wcodec_options),
     STRUCTURE(wcodec_device_info),
     STRUCTURE(wcodec_file_info),
+    STRUCTURE(wcodec_io),
     STRUCTURE(wcodec_mode_info),
     STRUCTURE(wcodec_tensor_info),
     STRUCTURE(wcodec_decode_options),

@@ -139,6 +139,8 @@ wcodec_status wcodec_load_part_bytes(struct wcodec_load_slot *slot,
                                                .entry = r->entry,
                                                .bases = r->shard->bases,
                                                .verify = q->verify,
+                                               .announced =
+                                                   part->stop - part->begin == r->entry->size,
                                                .whole = part->stop - part->begin == r->entry->size};
     status = wcodec_decoder_open(&input, &decoder, err);
     if (status == WCODEC_OK) {

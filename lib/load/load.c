@@ -247,7 +247,9 @@ static wcodec_status run(struct loading *l, const wcodec_progress *progress,
 {
     const uint64_t bytes = l->work.request->bytes;
     wcodec_reporter_init(&l->reporter, progress, bytes);
+    wcodec_load_announce(l->work.request);
     wcodec_status status = run_anyhow(l, err);
+    wcodec_load_withdraw(l->work.request);
     if (status == WCODEC_OK) {
         l->reporter.done = bytes;
         status = wcodec_reporter_end(&l->reporter, err);

@@ -54,6 +54,10 @@ wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcod
  * host memory. */
 wcodec_status wcodec_load_request_to_cpu(struct wcodec_load_request *request, wcodec_error *err);
 void wcodec_load_request_free(struct wcodec_load_request *request);
+/* Tell sources that come from afar what is read: of what is wanted whole all, of other tensors what
+ * they begin with. And that nothing more is. */
+void wcodec_load_announce(const struct wcodec_load_request *request);
+void wcodec_load_withdraw(const struct wcodec_load_request *request);
 
 struct wcodec_load_work;
 /* Of a range that has the bytes of another (an alias that was asked for too): copied when that is

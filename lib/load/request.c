@@ -314,6 +314,54 @@ wcodec_status wcodec_load_request_to_cpu(struct wcodec_load_request *r, wcodec_e
     return WCODEC_OK;
 }
 
+/* Which bytes of the file a range begins with, without anything of it having been read; none: that
+ * is not known. */
+static struct wcodec_source_range known_bytes(const struct wcodec_load_range *r)
+{
+    const struct wcodec_entry *e = r->entry;
+    struct wcodec_layout layout;
+    uint64_t size = 0;
+    if (r->begin == 0 && r->end == e->size) {
+        size = e->payload_size;
+    } else if (!e->newer && r->begin != r->end && wcodec_entry_has_layout(e)) {
+        wcodec_layout_derive(e, &layout);
+        size = layout.tiles_begin + layout.tiling.prefix_size;
+        size = wcodec_entry_is_packed(e) || size > e->payload_size ? e->payload_size : size;
+    }
+    return (struct wcodec_source_range){e->payload_offset, size};
+}
+
+void wcodec_load_announce(const struct wcodec_load_request *r)
+{
+    struct wcodec_source_range *ranges = NULL;
+    size_t next;
+    for (size_t i = 0; i < r->count; i = next) {
+        const struct wcodec_source *source = &r->ranges[i].shard->source;
+        size_t count = 0;
+        for (next = i; next < r->count && r->ranges[next].shard == r->ranges[i].shard; next++)
+            continue;
+        if (source->announce == NULL)
+            continue;
+        if (ranges == NULL)
+            ranges = wcodec_alloc_array(&r->context->allocator, r->count, sizeof *ranges);
+        if (ranges == NULL) /* then each is asked for as it is read */
+            return;
+        for (size_t k = i; k < next; k++) {
+            ranges[count] = known_bytes(&r->ranges[k]);
+            count += ranges[count].size != 0;
+        }
+        wcodec_source_announce(source, r, ranges, count);
+    }
+    wcodec_free(&r->context->allocator, ranges);
+}
+
+void wcodec_load_withdraw(const struct wcodec_load_request *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (i == 0 || r->ranges[i].shard != r->ranges[i - 1].shard)
+            wcodec_source_withdraw(&r->ranges[i].shard->source, r);
+}
+
 void wcodec_load_request_free(struct wcodec_load_request *r)
 {
     for (size_t i = 0; i < r->adopted_count; i++)

@@ -142,6 +142,22 @@ static wcodec_status place_spilled(const struct wcodec_load_slot *slot,
     return WCODEC_OK;
 }
 
+/* What of tensors that are not wanted whole was not known before their tiles were. */
+static void announce(const struct wcodec_load_slot *slot)
+{
+    for (size_t i = 0; i < slot->piece.count; i++) {
+        const struct wcodec_load_part *p = &slot->piece.parts[i];
+        struct wcodec_source_range ranges[WCODEC_AREAS];
+        if (p->kind != WCODEC_LOAD_TILES || p->tensor->whole != UINT64_MAX ||
+            (p->range->begin == 0 && p->range->end == p->range->entry->size))
+            continue;
+        const uint64_t begin = p->range->entry->payload_offset + p->tensor->layout.tiles_begin;
+        for (unsigned a = 0; a < WCODEC_AREAS; a++)
+            ranges[a] = (struct wcodec_source_range){begin + p->areas[a].begin, p->areas[a].size};
+        wcodec_source_announce(&p->tensor->source, slot->work->request, ranges, WCODEC_AREAS);
+    }
+}
+
 wcodec_status wcodec_load_stage(struct wcodec_load_slot *slot, wcodec_error *err)
 {
     wcodec_context *context = slot->work->request->context;
@@ -152,6 +168,7 @@ wcodec_status wcodec_load_stage(struct wcodec_load_slot *slot, wcodec_error *err
     r.whole = wcodec_alloc_array(&context->allocator, r.whole_count, sizeof *r.whole);
     if (r.segments != NULL && r.whole != NULL) {
         list_segments(&r);
+        announce(slot);
         wcodec_run(context, read_task, &r, r.count);
         if (r.status == WCODEC_OK)
             wcodec_run(context, parse_task, &r, r.whole_count);

@@ -579,7 +579,8 @@ static wcodec_status find(wcodec_bases *bases, struct search *search, const char
     if (folder != NULL)
         return find_in(bases, search, folder, err);
     for (uint64_t s = 0; reader != NULL && s < reader->shard_count && status == WCODEC_OK; s++)
-        status = find_beside(bases, search, reader->shards[s].path, err);
+        if (reader->shards[s].remote == NULL)
+            status = find_beside(bases, search, reader->shards[s].path, err);
     for (uint64_t i = 0; reader == NULL && i < bases->count && status == WCODEC_OK; i++)
         status = find_beside(bases, search, bases->files[i]->path, err);
     return status;

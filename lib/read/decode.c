@@ -189,12 +189,17 @@ wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input,
                                   struct wcodec_decoder *d, wcodec_error *err)
 {
     const struct wcodec_entry *e = input->entry;
+    const struct wcodec_source_range payload = {e->payload_offset, e->payload_size};
     *d = (struct wcodec_decoder){.input = *input, .held = input->held};
     wcodec_session_init(input->context, &d->session);
     if (e->newer)
         return wcodec_entry_refuse(e, err);
     if (e->coding == WCODEC_CODING_CONSTANT || e->coding == WCODEC_CODING_INLINE)
         return WCODEC_OK;
+    if (d->input.whole && !d->input.announced) {
+        wcodec_source_announce(d->input.source, d, &payload, 1);
+        d->input.announced = true;
+    }
     wcodec_status status = load_payload(d, err);
     if (status == WCODEC_OK)
         status = wcodec_entry_has_tiles(e)            ? wcodec_decoder_open_tiles(d, err)
@@ -218,6 +223,7 @@ wcodec_status wcodec_decoder_open_part(struct wcodec_decoder *d, const struct wc
                                                .held = d->held,
                                                .verify = d->input.verify,
                                                .on_cpu = true,
+                                               .announced = d->input.announced,
                                                .whole = d->input.whole};
     const wcodec_status status = wcodec_decoder_open(&input, part, err);
     if (status == WCODEC_OK)
@@ -270,6 +276,7 @@ uint64_t wcodec_decoder_unit(const struct wcodec_decoder *d)
 void wcodec_decoder_close(struct wcodec_decoder *d)
 {
     const wcodec_allocator *allocator = &d->input.context->allocator;
+    wcodec_source_withdraw(d->input.source, d);
     wcodec_decoder_close_delta(d);
     wcodec_decoder_close_masked(d);
     wcodec_free(allocator, d->bounce[1]);

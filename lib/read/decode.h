@@ -24,6 +24,7 @@ struct wcodec_decoder_input {
     uint64_t held;                    /* bytes of memory that the caller holds, for the limit */
     bool verify;                      /* tile and chunk checks */
     bool on_cpu;                      /* whatever the context's device is */
+    bool announced;                   /* the source knows what is read */
     bool whole; /* the whole entry will be asked for, from front to back: a payload that is not
                    large is read at once */
     /* NULL, or what all bytes of the payload are put into: those of chunks as they are decoded,

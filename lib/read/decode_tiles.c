@@ -160,6 +160,16 @@ static wcodec_status reserve(struct wcodec_decoder *d, const struct range *r, ui
     return status;
 }
 
+/* All areas of a run at once, whose source may be slow to answer. */
+static void announce(const struct wcodec_decoder *d, uint64_t begin,
+                     const struct wcodec_area_place places[WCODEC_AREAS])
+{
+    struct wcodec_source_range ranges[WCODEC_AREAS];
+    for (unsigned a = 0; a < WCODEC_AREAS; a++)
+        ranges[a] = (struct wcodec_source_range){begin + places[a].begin, places[a].size};
+    wcodec_source_announce(d->input.source, d, ranges, WCODEC_AREAS);
+}
+
 /* Make the coded bytes of tiles [first, end) ready to be seen through the view. */
 static wcodec_status load_tiles(struct wcodec_decoder *d, const struct range *r, uint64_t first,
                                 uint64_t end, struct wcodec_view *view, wcodec_error *err)
@@ -173,6 +183,8 @@ static wcodec_status load_tiles(struct wcodec_decoder *d, const struct range *r,
     }
     const uint64_t size = wcodec_lay_out_areas(d->tiles, first, end - first, 0, places);
     wcodec_status status = reserve(d, r, size, &buffer, err);
+    if (!d->input.announced)
+        announce(d, begin, places);
     for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++) {
         view->data[a] = buffer + places[a].offset;
         view->begin[a] = places[a].begin;

@@ -4,6 +4,7 @@
 /* Opening, listing and finding. */
 
 #include "read/reader.h"
+#include "read/remote.h"
 #include "format/layout.h"
 #include "format/loss.h"
 #include "core/dtype.h"
@@ -11,6 +12,7 @@
 #include "core/memory.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -135,6 +137,75 @@ wcodec_status wcodec_reader_open_memory(wcodec_context *context, const void *dat
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "wcodec_reader_open_memory: an argument is NULL");
     return open_memory(context, data, size, false, reader, err);
+}
+
+struct opening {
+    struct wcodec_reader *reader;
+    const wcodec_io *files;
+    atomic_flag failed;
+    wcodec_status status; /* of the first that failed; error likewise */
+    wcodec_error error;
+};
+
+static void open_task(void *argument, size_t i)
+{
+    struct opening *o = argument;
+    wcodec_error error = {0};
+    const wcodec_status status =
+        wcodec_shard_open_io(o->reader->context, &o->files[i], &o->reader->shards[i], &error);
+    if (status == WCODEC_OK || atomic_flag_test_and_set(&o->failed))
+        return;
+    o->error = error;
+    o->status = status;
+}
+
+/* All at once: each is a few requests one after the other. */
+static wcodec_status open_files(struct wcodec_reader *made, const wcodec_io *files, size_t count,
+                                wcodec_error *err)
+{
+    struct opening o = {.reader = made, .files = files, .failed = ATOMIC_FLAG_INIT};
+    made->shards = wcodec_alloc_array(&made->context->allocator, count, sizeof *made->shards);
+    if (made->shards == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a reader of %zu files",
+                           count);
+    for (size_t i = 0; i < count; i++)
+        made->shards[i] = (struct wcodec_shard){.fd = -1};
+    made->shard_count = count;
+    made->model = count > 1;
+    wcodec_run(made->context, open_task, &o, count);
+    return o.status == WCODEC_OK ? wcodec_reader_number(made, err)
+                                 : wcodec_fail(err, o.status, "%s", o.error.text);
+}
+
+/* Of several, errors must tell which one. */
+static wcodec_status check_file(const wcodec_io *io, size_t count, wcodec_error *err)
+{
+    if (io->name == NULL && count > 1)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "one of %zu files has no name", count);
+    const wcodec_status status = wcodec_io_check(io, err);
+    if (status != WCODEC_OK && io->name != NULL)
+        wcodec_error_prefix(err, "%s", io->name);
+    return status;
+}
+
+wcodec_status wcodec_reader_open_io(wcodec_context *context, const wcodec_io *files, size_t count,
+                                    wcodec_reader **reader, wcodec_error *err)
+{
+    if (context == NULL || files == NULL || reader == NULL || count == 0)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "wcodec_reader_open_io: an argument is NULL, or there are no files");
+    wcodec_reader *made = NULL;
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0; i < count && status == WCODEC_OK; i++)
+        status = check_file(&files[i], count, err);
+    if (status == WCODEC_OK)
+        status = start(context, &made, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = open_files(made, files, count, err);
+    for (size_t i = 0; i < count && status == WCODEC_OK; i++)
+        wcodec_remote_own(made->shards[i].remote);
+    return finish(made, status, reader);
 }
 
 wcodec_status wcodec_reader_salvage_memory(wcodec_context *context, const void *data, size_t size,

@@ -10,14 +10,17 @@
 #include <sys/stat.h>
 #include <wcodec/bases.h>
 
+struct wcodec_remote;
+
 /* One container. */
 struct wcodec_shard {
     struct wcodec_index *index;
-    char *path;                  /* as it is shown and opened; NULL: descriptor or memory */
-    int fd;                      /* owned; -1: memory, or a file that is opened for each call */
-    struct wcodec_source source; /* of memory, or of fd if that is not -1 */
-    struct stat identity;        /* of the file when it was opened first */
-    uint64_t first_tensor;       /* in the reader's numbers */
+    char *path;                   /* as it is shown and opened; NULL: descriptor or memory */
+    int fd;                       /* owned; -1: memory, or a file that is opened for each call */
+    struct wcodec_source source;  /* of memory, of the remote, or of fd if that is not -1 */
+    struct wcodec_remote *remote; /* owned; NULL: the caller has no function to read by */
+    struct stat identity;         /* of the file when it was opened first */
+    uint64_t first_tensor;        /* in the reader's numbers */
     uint64_t first_entry;
     const struct wcodec_bases *bases; /* of deltas; NULL: none were given */
 };
@@ -44,6 +47,9 @@ wcodec_status wcodec_shard_open_fd(wcodec_context *context, int fd, bool salvage
                                    struct wcodec_shard *shard, wcodec_error *err);
 wcodec_status wcodec_shard_open_memory(wcodec_context *context, const void *data, size_t size,
                                        bool salvage, struct wcodec_shard *shard, wcodec_error *err);
+/* A file that is read by a function, which is not closed before wcodec_remote_own(). */
+wcodec_status wcodec_shard_open_io(wcodec_context *context, const wcodec_io *io,
+                                   struct wcodec_shard *shard, wcodec_error *err);
 /* Rebuild the index of a shard whose source is open. WCODEC_ERROR_CORRUPT if nothing is found. */
 wcodec_status wcodec_shard_rebuild(wcodec_context *context, struct wcodec_shard *shard,
                                    wcodec_error *err);

@@ -496,8 +496,13 @@ static wcodec_status work(const wcodec_reader *reader, uint64_t file, enum task 
     status = wcodec_shard_acquire(shard, &source, err);
     if (status != WCODEC_OK)
         return status;
+    const struct wcodec_source_range body = {shard->index->body_begin,
+                                             shard->index->body_stop - shard->index->body_begin};
+    if (task != TEST_QUICKLY)
+        wcodec_source_announce(&source, &source, &body, 1);
     status = task == TEST_QUICKLY ? check_gaps(reader->context, shard, &source, err)
                                   : decode_file(reader, shard, &source, write, opaque, &own, err);
+    wcodec_source_withdraw(&source, &source);
     wcodec_shard_release(shard, &source);
     return status;
 }

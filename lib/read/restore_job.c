@@ -111,6 +111,7 @@ static wcodec_status run_small_other(const struct wcodec_restore *r,
                                                .bases = r->shard->bases,
                                                .held = r->base,
                                                .verify = r->checks,
+                                               .announced = true,
                                                .whole = true};
     wcodec_status status = wcodec_decoder_open(&input, &decoder, err);
     if (status != WCODEC_OK)

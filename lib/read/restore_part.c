@@ -52,6 +52,7 @@ static wcodec_status open_entry(struct wcodec_restore *r, struct wcodec_restore_
                                                .bases = r->shard->bases,
                                                .held = r->base + r->held,
                                                .verify = r->checks,
+                                               .announced = true,
                                                .whole = true,
                                                .hash = hashed ? &part->hash : NULL};
     status = wcodec_decoder_open(&input, &part->decoder, err);

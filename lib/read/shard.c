@@ -6,6 +6,7 @@
 #include "read/reader.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "read/remote.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -102,9 +103,33 @@ wcodec_status wcodec_shard_open_memory(wcodec_context *context, const void *data
     return status;
 }
 
+wcodec_status wcodec_shard_open_io(wcodec_context *context, const wcodec_io *io,
+                                   struct wcodec_shard *shard, wcodec_error *err)
+{
+    struct wcodec_shard made = {.fd = -1};
+    wcodec_status status = wcodec_remote_create(&context->allocator, io, &made.remote, err);
+    if (status != WCODEC_OK)
+        return status;
+    wcodec_remote_source(made.remote, &made.source);
+    if (io->name != NULL && (made.path = wcodec_strdup(&context->allocator, io->name)) == NULL)
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a name");
+    if (status == WCODEC_OK)
+        status = open_index(context, false, &made, err);
+    wcodec_source_withdraw(&made.source, made.remote);
+    if (status == WCODEC_OK) {
+        *shard = made;
+        return status;
+    }
+    if (io->name != NULL)
+        wcodec_error_prefix(err, "%s", io->name);
+    wcodec_shard_close(context, &made);
+    return status;
+}
+
 void wcodec_shard_close(wcodec_context *context, struct wcodec_shard *shard)
 {
     wcodec_index_free(shard->index);
+    wcodec_remote_destroy(shard->remote);
     wcodec_free(&context->allocator, shard->path);
     if (shard->fd >= 0)
         close(shard->fd);
@@ -116,11 +141,17 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+/* Is it opened for each call? */
+static bool is_reopened(const struct wcodec_shard *shard)
+{
+    return shard->fd < 0 && shard->path != NULL && shard->remote == NULL;
+}
+
 wcodec_status wcodec_shard_acquire(const struct wcodec_shard *shard, struct wcodec_source *source,
                                    wcodec_error *err)
 {
     *source = shard->source;
-    if (shard->fd >= 0 || shard->path == NULL)
+    if (!is_reopened(shard))
         return WCODEC_OK;
     struct stat st;
     int fd = wcodec_open_for_reading(shard->path);
@@ -137,7 +168,7 @@ wcodec_status wcodec_shard_acquire(const struct wcodec_shard *shard, struct wcod
 
 void wcodec_shard_release(const struct wcodec_shard *shard, struct wcodec_source *source)
 {
-    if (shard->fd < 0 && source->fd >= 0)
+    if (is_reopened(shard) && source->fd >= 0)
         close(source->fd);
     source->fd = -1;
 }
