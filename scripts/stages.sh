@@ -97,8 +97,8 @@ run_pytest () {
 
 # The Python package with numpy; its declarations are those of the headers.
 stage_python () {
-    python_ready python numpy pytest safetensors ml_dtypes gguf onnx pycparser ruff || \
-        return
+    python_ready python numpy pytest safetensors ml_dtypes gguf onnx pycparser ruff fsspec \
+        aiohttp || return
     one python "layout and lint by ruff" sh -c \
         'set -- --no-cache --config python/pyproject.toml python tests/python bench/python
          build/python/bin/ruff format -q --check "$@" && build/python/bin/ruff check -q "$@"'

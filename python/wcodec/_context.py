@@ -206,6 +206,10 @@ class Watch:
             self._seen.wait()
         return int(self._stop)
 
+    def stopped(self) -> bool:
+        """Whether the call should end."""
+        return self._stop
+
     def run(self, call: Callable[[], int]) -> int:
         """The status that `call` returns."""
         if self._report is None and threading.current_thread() is not threading.main_thread():

@@ -211,6 +211,32 @@ class wcodec_device_info(Structure):
     )
 
 
+wcodec_read_at_fn = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_size_t, c_void_p, POINTER(wcodec_error))
+
+
+class wcodec_io(Structure):
+    read_at: Any
+    close: Any
+    opaque: int | None
+    size: int
+    name: bytes | None
+    request_bytes: int
+    cache_bytes: int
+    requests: int
+    reserved: Any
+    _fields_ = (
+        ("read_at", wcodec_read_at_fn),
+        ("close", CFUNCTYPE(None, c_void_p)),
+        ("opaque", c_void_p),
+        ("size", c_uint64),
+        ("name", c_char_p),
+        ("request_bytes", c_uint64),
+        ("cache_bytes", c_uint64),
+        ("requests", c_uint64),
+        ("reserved", c_uint64 * 8),
+    )
+
+
 # wcodec_coding
 WCODEC_CODING_CONSTANT = 0
 WCODEC_CODING_TILES = 1
@@ -951,6 +977,7 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_limits": wcodec_limits,
     "wcodec_options": wcodec_options,
     "wcodec_device_info": wcodec_device_info,
+    "wcodec_io": wcodec_io,
     "wcodec_file_info": wcodec_file_info,
     "wcodec_mode_info": wcodec_mode_info,
     "wcodec_tensor_info": wcodec_tensor_info,
@@ -991,6 +1018,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_reader_open_path": (c_int, (c_void_p, c_char_p, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_reader_open_fd": (c_int, (c_void_p, c_int, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_reader_open_memory": (c_int, (c_void_p, c_void_p, c_size_t, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_reader_open_io": (c_int, (c_void_p, POINTER(wcodec_io), c_size_t, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_reader_salvage_fd": (c_int, (c_void_p, c_int, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_reader_salvage_memory": (c_int, (c_void_p, c_void_p, c_size_t, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_reader_close": (None, (c_void_p,)),

@@ -9,6 +9,7 @@ import os
 from ._bases import Base
 from ._errors import CorruptError, MissingFileError, UsageError, file_error
 from ._reader import AnyReader, Reader, Source
+from ._remote import StorageOptions, is_remote
 from ._safetensors import SafetensorsReader
 
 MAGIC = b"\x89WCD\r\n\x1a\n"
@@ -24,8 +25,16 @@ def open_any(
     backend: str | None = None,
     threads: int | None = None,
     base: Base = None,
+    storage_options: StorageOptions = None,
 ) -> AnyReader:
-    """A reader for a path or for bytes, whichever of the two formats they are in."""
+    """A reader for a path or for bytes, whichever of the two formats they are in; or for a URL of
+    what is compressed."""
+    if is_remote(source):
+        return Reader(
+            source, backend=backend, threads=threads, base=base, storage_options=storage_options
+        )
+    if storage_options is not None:
+        raise UsageError("storage_options are for URLs")
     if isinstance(source, (bytes, bytearray, memoryview)):
         if bytes(source[:8]) == MAGIC:
             return Reader(source, backend=backend, threads=threads, base=base)

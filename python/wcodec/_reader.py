@@ -17,9 +17,16 @@ from . import _context
 from . import _declarations as c
 from ._bases import Base, Bases, base_paths, for_decoding
 from ._context import LONG, Handle, Progress, Watch, check, error_of
-from ._errors import FileError, MissingFileError, TensorNotFoundError, UsageError
+from ._errors import (
+    CorruptError,
+    FileError,
+    MissingFileError,
+    TensorNotFoundError,
+    UsageError,
+)
 from ._library import lib
 from ._loading import LibraryWork, Started
+from ._remote import Remote, StorageOptions, is_remote
 
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
 
@@ -109,16 +116,20 @@ class Reader:
         backend: str | None = None,
         threads: int | None = None,
         base: Base = None,
+        storage_options: StorageOptions = None,
     ) -> None:
         """
         Args:
-            source: a path, or the bytes of a .wcodec file, which must not change meanwhile.
+            source: a path, a URL that fsspec knows ("s3://...", "https://..."), or the bytes of a
+                .wcodec file, which must not change meanwhile.
             backend: what decodes: "cpu", "cuda:1", "opencl", "auto"; None: WCODEC_BACKEND, else
                 the CPU for host memory and the device itself for memory of a device.
             threads: None: WCODEC_THREADS, else one for each core.
             base: of deltas: files that they are differences from, or folders of them. Those in the
-                file's own folder are found by themselves.
+                file's own folder are found by themselves, but not those behind URLs.
+            storage_options: of a URL: what its file system is made with.
         """
+        self._storage_options = storage_options
         self._given = base_paths(base)
         self._needs_bases: bool | None = None
         self._source: Any = source if isinstance(source, (str, bytes)) else None
@@ -139,6 +150,7 @@ class Reader:
         self._all: list[TensorInfo] | None = None
         self._tensors: dict[int, TensorInfo] = {}
         self._host = _context.host_backend(backend)
+        self._is_remote = is_remote(self._source)
         self._use(self._host)
 
     def _use(self, backend: str | None) -> _Opened:
@@ -165,8 +177,11 @@ class Reader:
     def _open(self, backend: str | None) -> _Opened:
         context = _context.context(backend, self._threads)
         handle, error = ctypes.c_void_p(), c.wcodec_error()
-        source = self._source
-        if isinstance(source, bytes):
+        source = keep = self._source
+        if self._is_remote:
+            remote = Remote(source, self._storage_options)
+            status, keep = remote.open(context, handle, error)
+        elif isinstance(source, bytes):
             status = lib.wcodec_reader_open_memory(
                 context.handle, source, len(source), handle, error
             )
@@ -175,22 +190,40 @@ class Reader:
         if status != c.WCODEC_OK:
             raise self._open_error(status, error)
         try:
+            if self._is_remote and remote.shards:
+                self._check_shards(handle, remote.shards)
             bases = self._set_bases(context, handle)
         except BaseException:
             lib.wcodec_reader_close(handle)
             raise
-        return _Opened(handle, lib.wcodec_reader_close, bases or context, source)
+        return _Opened(handle, lib.wcodec_reader_close, bases or context, keep)
+
+    def _check_shards(self, handle: ctypes.c_void_p, shards: dict[str, str]) -> None:
+        """Each tensor is in the file that the index says."""
+        info, file, number = c.wcodec_tensor_info(), c.wcodec_file_info(), ctypes.c_uint64()
+        for name, url in shards.items():
+            key = name.encode("utf-8", "surrogatepass")
+            found = lib.wcodec_reader_find(handle, key, number, None) == c.WCODEC_OK
+            if found:
+                lib.wcodec_reader_tensor(handle, number, info, None)
+                lib.wcodec_reader_file(handle, info.file, file, None)
+            if not found or os.fsdecode(file.path or b"") != url:
+                text = f"{self.path}: tensor {name!r} is not in {url}"
+                raise CorruptError(text, file=self.path, tensor=name)
 
     def _set_bases(self, context: _context.Context, handle: ctypes.c_void_p) -> Bases | None:
         """What its deltas are decoded by. A set belongs to one context, as what it is used by."""
         if self._needs_bases is False:
             return None
-        bases = for_decoding(context, handle, self.path, self._given, self._listing)
+        path = "" if self._is_remote else self.path
+        bases = for_decoding(context, handle, path, self._given, self._listing)
         self._needs_bases = bases is not None
         return bases
 
     def _open_error(self, status: int, error: c.wcodec_error) -> Exception:
         files = [self.path] if self.path else []
+        if self._is_remote:
+            return error_of(status, error, files=files)
         if os.path.isdir(self.path) or self.path.endswith(".json"):
             folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
             with contextlib.suppress(OSError):
@@ -370,7 +403,7 @@ class Reader:
         def call() -> int:
             return int(lib.wcodec_load(opened.handle, listed, len(items), options, None, error))
 
-        if progress is None and sum(item.nbytes for item in items) < LONG:
+        if progress is None and not self._is_remote and sum(item.nbytes for item in items) < LONG:
             status = call()
         else:
             watch = Watch(progress)
@@ -401,7 +434,7 @@ class Reader:
     def rows(self, number: int, first: int, count: int, address: int, nbytes: int) -> None:
         """Decode rows [first, first + count) of one tensor to host memory: only the tiles that hold
         them are read."""
-        if nbytes >= LONG:
+        if nbytes >= LONG or self._is_remote:
             self.load([Item(number, first, count, address, nbytes)])
             return
         opened, error = self._use(self._host), c.wcodec_error()

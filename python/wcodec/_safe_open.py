@@ -15,6 +15,7 @@ from ._errors import UnsupportedError, UsageError
 from ._frameworks import Framework, Request, compute_backend, framework, load_all
 from ._open import open_any
 from ._reader import AnyReader, Source, TensorInfo
+from ._remote import StorageOptions
 
 _SMALL = 1 << 20  # decoded bytes below which one call is sooner done than a load prepared
 
@@ -39,18 +40,21 @@ class safe_open:  # noqa: N801 (the name of what it stands for)
         backend: str | None = None,
         threads: int | None = None,
         base: Base = None,
+        storage_options: StorageOptions = None,
     ) -> None:
         """
         Args:
             filename: a .wcodec or .safetensors file, a folder of them, a *.safetensors.index.json,
-                or the bytes of a file.
+                or the bytes of a file. What is compressed may be behind a URL that fsspec knows:
+                "https://...", "s3://...", "memory://...".
             framework: "np" (numpy), "pt" (torch) or "jax": what tensors are made of.
             device: where they go: "cpu"; for torch any of its devices.
             backend: what decodes: "cpu", "cuda:0", "opencl", "auto"; None: the device itself, else
                 the CPU. "mmap" and "pread", which safetensors takes here, mean None.
             threads: of the CPU; None: one for each core.
             base: of deltas: files that they are differences from, or folders of them. Those in the
-                file's own folder are found by themselves.
+                file's own folder are found by themselves, but not those behind URLs.
+            storage_options: of a URL: what fsspec makes its file system with.
 
         Raises:
             MissingFileError, FileError, CorruptError, NewerFormatError, LimitError, UsageError,
@@ -58,7 +62,13 @@ class safe_open:  # noqa: N801 (the name of what it stands for)
         """
         backend = compute_backend(backend)
         self._framework: Framework = _framework(framework, device, backend)
-        self._reader: AnyReader = open_any(filename, backend=backend, threads=threads, base=base)
+        self._reader: AnyReader = open_any(
+            filename,
+            backend=backend,
+            threads=threads,
+            base=base,
+            storage_options=storage_options,
+        )
 
     def __enter__(self) -> safe_open:
         return self
