@@ -56,8 +56,8 @@ stage_gcc () {
     whole gcc CC=gcc $everything "$@"
 }
 
-# python_ready STAGE PACKAGE...: a virtual environment build/STAGE with these packages of PyPI, which
-# is kept for the next time
+# python_ready STAGE PACKAGE...: a virtual environment build/STAGE with these packages of PyPI, in the
+# versions that the tests passed with, where they can be had; it is kept for the next time
 python_ready () {
     stage=$1 venv=$top/build/$1
     shift
@@ -65,8 +65,9 @@ python_ready () {
     [ "$(cat "$venv/packages" 2>/dev/null)" != "$*" ] || return 0
     now "$stage" installing_Python_packages
     rm -rf "$venv"
+    pip="$venv/bin/python -m pip install -q --disable-pip-version-check"
     if python3 -m venv "$venv" >"$log" 2>&1 &&
-        "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@" >>"$log" 2>&1
+        { $pip -c tests/python/versions.txt "$@" >>"$log" 2>&1 || $pip "$@" >>"$log" 2>&1; }
     then
         echo "$*" >"$venv/packages"
     else
