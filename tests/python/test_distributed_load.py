@@ -1,0 +1,278 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Checkpoints loaded by several ranks of torch.distributed together, by gloo: all plans, and ranks
+that fail, see other files, or are killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+ours = pytest.importorskip("wcodec.torch")
+pytest.importorskip("torch.distributed.tensor")
+if not torch.distributed.is_available():
+    pytest.skip("torch has no distributed package", allow_module_level=True)
+
+BEGIN = """
+import os, signal, sys, time, warnings
+warnings.simplefilter("ignore")
+import torch, torch.distributed as dist
+import wcodec, wcodec.torch
+from wcodec import distributed
+rank, world, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world)
+expected = wcodec.torch.load_file(folder + "/model.wcodec")
+def same(left, right):
+    assert left.dtype == right.dtype and left.shape == right.shape, (left.shape, right.shape)
+    assert torch.equal(left.reshape(-1).view(torch.uint8), right.reshape(-1).view(torch.uint8))
+def part(tensor, dimension, of=None, number=None):
+    chunks = torch.chunk(tensor, of or world, dimension)
+    number = rank if number is None else number
+    return chunks[number] if number < len(chunks) else tensor.narrow(dimension, 0, 0)
+"""
+
+
+def model():
+    torch.manual_seed(1)
+    return {
+        "embed.weight": torch.randn(5003, 512).bfloat16(),  # larger than what one rank decodes
+        "layers.0.q.weight": torch.randn(64, 48).bfloat16(),
+        "layers.0.q.bias": torch.randn(64),
+        "layers.0.o.weight": torch.randn(48, 66),
+        "layers.0.o.bias": torch.randn(48),
+        "deep": torch.randn(5, 7, 9),
+        "few": torch.randn(2, 3),
+        "step": torch.tensor(7),
+        "none": torch.empty(0, 4),
+        "mask": torch.rand(9, 9) > 0.5,
+        "complex": torch.randn(6, 5, dtype=torch.complex64),
+        **{f"small.{i}": torch.randn(8, 8).half() for i in range(30)},
+    }
+
+
+@pytest.fixture(scope="module")
+def coded(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ranks") / "model.wcodec"
+    ours.save_file(model(), path, level=1)
+    return path
+
+
+def start(code, folder, world):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        "OMP_NUM_THREADS": "1",
+    }
+    return [
+        subprocess.Popen(
+            [sys.executable, "-c", BEGIN + code, str(rank), str(world), str(folder)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for rank in range(world)
+    ]
+
+
+def ended(processes, limit=120):
+    """Outputs of all ranks; none hangs."""
+    try:
+        return [process.communicate(timeout=limit) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+
+
+def expect_good(code, folder, world):
+    processes = start(code + "\nprint('good')\n", folder, world)
+    results = ended(processes)
+    errors = "\n".join(err for _, err in results)
+    for (out, _), process in zip(results, processes):
+        assert out == "good\n", errors
+        assert process.returncode == 0, errors
+
+
+@pytest.fixture
+def folder(coded, tmp_path):
+    os.link(coded, tmp_path / "model.wcodec")
+    return tmp_path
+
+
+PLANS = """
+got = distributed.load(folder + "/model.wcodec")
+assert list(got) == list(expected)
+for name, tensor in expected.items():
+    same(got[name], tensor)
+some = distributed.load(folder + "/model.wcodec", names=["step", "embed.weight"])
+assert list(some) == ["step", "embed.weight"]
+same(some["embed.weight"], expected["embed.weight"])
+plan = {"layers.*.q": "colwise", "layers.*.o": "rowwise", "deep": -1, "few": 0, "embed*": 1,
+        "none": 1, "complex": 1, "mask": 0, "small.3": "replicate", "small.*": 1, "step": None}
+got = distributed.load(folder + "/model.wcodec", plan=plan)
+cut = {"layers.0.q.weight": 0, "layers.0.q.bias": 0, "layers.0.o.weight": 1, "deep": 2, "few": 0,
+       "embed.weight": 1, "none": 1, "complex": 1, "mask": 0}
+cut.update({f"small.{i}": 1 for i in range(30) if i != 3})
+for name, tensor in expected.items():
+    same(got[name], part(tensor, cut[name]).contiguous() if name in cut else tensor)
+class Model:
+    tp_plan = {"layers.*.q": "colwise", "layers.*.o": "rowwise"}
+got = distributed.load(folder + "/model.wcodec", plan=Model())
+same(got["layers.0.o.weight"], part(expected["layers.0.o.weight"], 1).contiguous())
+same(got["layers.0.o.bias"], expected["layers.0.o.bias"])
+"""
+
+
+@pytest.mark.parametrize("world", [1, 2, 4])
+def test_plans(folder, world):
+    expect_good(PLANS, folder, world)
+
+
+def test_hosts_and_groups(folder):
+    """Two hosts of two ranks each, and a group of some ranks."""
+    code = (
+        """
+own = distributed._host_name
+distributed._host_name = lambda: own() + (b"a" if rank < 2 else b"b")
+crew = distributed._Crew(None, 60)
+assert crew.host == ([0, 1] if rank < 2 else [2, 3])
+del crew
+"""
+        + PLANS
+        + """
+distributed._host_name = own
+group = dist.new_group([1, 3])
+if rank % 2:
+    got = distributed.load(folder + "/model.wcodec", group, {"embed*": 0, "layers.0.o.weight": 1})
+    same(got["embed.weight"], part(expected["embed.weight"], 0, 2, rank // 2))
+    column = part(expected["layers.0.o.weight"], 1, 2, rank // 2)
+    same(got["layers.0.o.weight"], column.contiguous())
+    same(got["deep"], expected["deep"])
+dist.barrier()
+"""
+    )
+    expect_good(code, folder, 4)
+
+
+def test_sharded_state(folder):
+    """DTensors as fully_shard() makes them, and others, in place and of other types."""
+    code = """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
+meshes = {"flat": init_device_mesh("cpu", (world,)),
+          "both": init_device_mesh("cpu", (2, world // 2))}
+layouts = [("flat", [Shard(0)]), ("flat", [Shard(1)]), ("flat", [Replicate()]),
+           ("both", [Replicate(), Shard(0)]), ("both", [Shard(0), Shard(1)])]
+for mesh, placements in layouts:
+    state = {}
+    for name, tensor in expected.items():
+        if tensor.dim() == 2 and tensor.dtype.is_floating_point:
+            zero = torch.zeros(tensor.shape, dtype=torch.float32)
+            state[name] = distribute_tensor(zero, meshes[mesh], placements)
+        else:
+            state[name] = torch.zeros_like(tensor)
+    distributed.load_into(state, folder + "/model.wcodec")
+    for name, tensor in expected.items():
+        if hasattr(state[name], "to_local"):
+            want = distribute_tensor(tensor.float(), meshes[mesh], placements).to_local()
+            assert torch.equal(state[name].to_local(), want), (name, mesh, placements)
+        else:
+            same(state[name], tensor)
+for wrong in ({"deep": torch.zeros(5, 7, 8)}, {"gone": torch.zeros(1)}, {"deep": 5}):
+    try:
+        distributed.load_into(wrong, folder + "/model.wcodec")
+    except (wcodec.UsageError, wcodec.TensorNotFoundError) as error:
+        assert next(iter(wrong)) in str(error), error
+    else:
+        raise AssertionError(wrong)
+from torch.distributed.fsdp import fully_shard
+torch.manual_seed(2)
+def network():
+    return torch.nn.Sequential(torch.nn.Linear(33, 65), torch.nn.Linear(65, 17, bias=False))
+original = network()
+if rank == 0:
+    wcodec.torch.save_file(original.state_dict(), folder + "/net.wcodec")
+dist.barrier()
+sharded = network()
+fully_shard(sharded, mesh=meshes["flat"])
+distributed.load_into(sharded.state_dict(), folder + "/net.wcodec")
+for name, tensor in sharded.state_dict().items():
+    assert torch.equal(tensor.full_tensor(), original.state_dict()[name]), name
+"""
+    expect_good(code, folder, 4)
+
+
+def test_one_rank_fails(folder):
+    """All raise the same, with the number of the rank; then all can load again."""
+    (folder / "wrong.wcodec").write_bytes((folder / "model.wcodec").read_bytes()[:-5])
+    code = """
+def raises(kind, text, call):
+    try:
+        call()
+    except kind as error:
+        assert text in str(error), error
+        return str(error)
+    raise AssertionError(text)
+path = folder + ("/wrong.wcodec" if rank == 1 else "/model.wcodec")
+said = raises(wcodec.CorruptError, "wrong.wcodec", lambda: distributed.load(path))
+assert said.startswith("rank 1: ") == (rank != 1), said
+path = folder + ("/gone.wcodec" if rank == 2 else "/model.wcodec")
+raises(wcodec.MissingFileError, "gone.wcodec", lambda: distributed.load(path))
+raises(wcodec.UsageError, "the plan has 'diagonal' for tensor 'deep'",
+       lambda: distributed.load(folder + "/model.wcodec", plan={"deep": "diagonal"}))
+raises(wcodec.UsageError, "no dimension 5",
+       lambda: distributed.load(folder + "/model.wcodec", plan={"deep": 5}))
+raises(wcodec.UsageError, "no tp_plan", lambda: distributed.load(folder + "/model.wcodec", plan=7))
+names = ["deep"] if rank == 0 else ["few"]
+raises(wcodec.MismatchError, "different", lambda: distributed.load(folder + "/model.wcodec",
+                                                                   names=names))
+raises(wcodec.TensorNotFoundError, "nothing",
+       lambda: distributed.load(folder + "/model.wcodec", names=["nothing"]))
+same(distributed.load(folder + "/model.wcodec")["deep"], expected["deep"])
+"""
+    expect_good(code, folder, 3)
+
+
+def test_not_initialized(coded):
+    import wcodec
+    from wcodec import distributed
+
+    with pytest.raises(wcodec.UsageError, match="init_process_group"):
+        distributed.load(coded)
+
+
+@pytest.mark.parametrize("when", ["before", "decoding", "spreading"])
+def test_one_rank_is_killed(folder, when):
+    """All others end soon, and say why."""
+    code = f"""
+when = {when!r}
+if rank == 2:
+    def die(*_):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if when == "before":
+        distributed._planned = die
+    elif when == "decoding":
+        wcodec.torch.Framework.load_to = die
+    else:
+        distributed._Crew.spread = die
+begin = time.monotonic()
+try:
+    distributed.load(folder + "/model.wcodec", plan={{"layers.0.o.weight": 1}})
+    print("no error")
+except wcodec.CancelledError as error:
+    print(str(error).splitlines()[0], time.monotonic() - begin < 10)
+"""
+    processes = start(code, folder, 4)
+    begin = time.monotonic()
+    results = ended(processes, 60)
+    assert time.monotonic() - begin < 50
+    for rank, (out, err) in enumerate(results):
+        if rank == 2:
+            assert processes[rank].returncode == -signal.SIGKILL
+        else:
+            assert out.startswith(f"rank {rank}: another rank ended"), out + err
+            assert out.endswith("True\n"), out
