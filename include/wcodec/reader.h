@@ -95,7 +95,8 @@ typedef struct wcodec_io {
      * asked for in such pieces. */
     uint64_t request_bytes;
     /** Bytes that are kept, ahead of those who read them, at least two requests; 0: enough for
-     * twice `requests`. Threads that must not wait for this ask for one more request each. */
+     * twice `requests`. Threads that must not wait for this ask for one more request each. Not
+     * counted in wcodec_limits.max_memory. */
     uint64_t cache_bytes;
     /** Requests made ahead at the same time, up to 64; 0: 8. */
     uint64_t requests;

@@ -21,6 +21,7 @@ from ._mirror import Mirror, check_index
 from ._open import INDEX_SUFFIXES, are_weights
 from ._options import encode_options
 from ._reader import ListingReader, Reader, Source
+from ._remote import is_remote
 from ._write import Output, replacing
 
 Path = Union[str, "os.PathLike[str]"]
@@ -33,6 +34,10 @@ def _path(value: Path) -> str:
         raise TypeError(f"the path is {type(path).__name__}: expected str or os.PathLike[str]")
     if "\0" in path:
         raise UsageError("the path has a zero byte in it", file=path)
+    if is_remote(path):
+        raise UsageError(
+            f"{path}: expected a path: files behind URLs can be opened only", file=path
+        )
     return path
 
 

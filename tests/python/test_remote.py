@@ -290,6 +290,12 @@ def test_wrong_use(coded, tmp_path, monkeypatch):
         without.setitem(__import__("sys").modules, "fsspec", None)
         with pytest.raises(wcodec.UnsupportedError, match="pip install fsspec"):
             wcodec.safe_open("memory://a/b.wcodec")
+    for call in (wcodec.compress, wcodec.decompress):
+        with pytest.raises(wcodec.UsageError, match="expected a path"):
+            call("memory://there/model.wcodec", tmp_path / "out")
+        with pytest.raises(wcodec.UsageError, match="expected a path"):
+            call(path, "memory://there/out")
+    assert os.listdir(tmp_path) == ["m.wcodec"]
     local = wcodec.numpy.load_file(f"file://{path}")
     expect(coded[1], local)
 
