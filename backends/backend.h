@@ -53,8 +53,8 @@
  * refused. 6: numbers and sizes are compared one by one. 8: jobs of matrices at a fixed rate. 9:
  * products with these, and their rows; jobs of matrices in fragments. 10: matrices are coded at a
  * fixed rate. 11: indices that are no row's are counted; tensors are kept coded; tensors are coded
- * in tiles. 12: tensors are measured. */
-#define WCODEC_BACKEND_ABI 12u
+ * in tiles. 12: tensors are measured. 13: products y = x W. */
+#define WCODEC_BACKEND_ABI 13u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -258,7 +258,7 @@ struct wcodec_job_result {
 
 /* A matrix W at a fixed rate whose payload, checked and without foreign elements
  * (doc/format.md 6.2), is in memory of kind DEVICE at a multiple of 256, with padding as encoders
- * write it; and y = x W^T + bias. x, y and bias are native addresses; on OpenCL, which has none,
+ * write it; and y = x W^T + bias, or y = x W. x, y and bias are native addresses; on OpenCL, which has none,
  * cl_mem that they begin. */
 struct wcodec_product {
     const struct wcodec_fixed *fixed; /* NULL: as `kept` has it, with kept_work() bytes of `work` */
@@ -274,6 +274,7 @@ struct wcodec_product {
     wcodec_dtype bias_dtype;
     struct wcodec_kept *kept; /* then x and x_stride are multiples of 16 */
     struct wcodec_memory *work;
+    bool transposed; /* y = x W, and `fixed` is not NULL, `bias` 0 */
 };
 
 /* Rows of such a matrix, which may have foreign elements: those of the numbers at native address

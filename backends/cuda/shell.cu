@@ -8,6 +8,7 @@
 #include "backends/kernels/generic.h"
 #include "backends/kernels/measure.h"
 #include "backends/kernels/product_coded.h"
+#include "backends/kernels/product_transposed.h"
 #include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
@@ -37,8 +38,9 @@
 
 /* Without tensor cores that take BF16 the host launches none of what follows. */
 #ifdef WCODEC_MATRIX_PRODUCTS
-#define RUN_PRODUCT(bits, eights, staged) \
-    wcodec_product_kernel(bits, eights, staged, &warp, &launch)
+#define RUN_DIRECT(bits, eights) wcodec_product_kernel(bits, eights, false, &warp, &launch)
+#define RUN_STAGED(bits, eights) wcodec_product_kernel(bits, eights, true, &warp, &launch)
+#define RUN_TRANSPOSED(bits, eights) wcodec_transposed_kernel(bits, &warp, &launch)
 #define RUN_ROWS(bits, neighbours) wcodec_rows_kernel(bits, neighbours, &warp, &launch)
 #define RUN_ENCODER(step, bits) WCODEC_ENCODE_##step(bits, &warp, &launch)
 #define RUN_CODED(coding, eights) \
@@ -49,16 +51,18 @@
 #else
 #define RUN_CODED(coding, eights) ((void)warp, (void)launch)
 #define RUN_CODED_SUM() ((void)warp, (void)launch)
-#define RUN_PRODUCT(bits, eights, staged) ((void)warp, (void)launch)
+#define RUN_DIRECT(bits, eights) ((void)warp, (void)launch)
+#define RUN_STAGED(bits, eights) ((void)warp, (void)launch)
+#define RUN_TRANSPOSED(bits, eights) ((void)warp, (void)launch)
 #define RUN_ROWS(bits, neighbours) ((void)warp, (void)launch)
 #define RUN_ENCODER(step, bits) ((void)warp, (void)launch)
 #endif
-#define WCODEC_PRODUCT(name, bits, eights, staged) \
+#define WCODEC_PRODUCT(name, bits, eights, way) \
     extern "C" __global__ void __launch_bounds__(512, 1) \
         wcodec_##name(const __grid_constant__ wcodec_product_launch launch) \
     { \
         struct wcodec_warp warp; \
-        RUN_PRODUCT(bits, eights, staged); \
+        RUN_##way(bits, eights); \
     }
 #define WCODEC_ROWS(name, bits, neighbours) \
     extern "C" __global__ void __launch_bounds__(512, 2) \

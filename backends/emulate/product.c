@@ -11,6 +11,7 @@
 #include "backends/gpu/encode.h"
 #include "backends/gpu/product.h"
 #include "backends/kernels/encode_fixed.h"
+#include "backends/kernels/product_transposed.h"
 #include "backends/kernels/rows.h"
 
 /* As little shared memory as the least of the devices has. */
@@ -19,9 +20,12 @@ enum { UNITS = 3, SHARED = 99 << 10, SEED = 1 };
 static void run_product(struct wcodec_warp *warp, const void *argument)
 {
     const struct wcodec_gpu_product *l = argument;
-    wcodec_product_kernel(wcodec_product_rows[l->kernel].bits,
-                          wcodec_product_rows[l->kernel].eights,
-                          wcodec_product_rows[l->kernel].staged, warp, &l->arguments);
+    const struct wcodec_product_row *row = &wcodec_product_rows[l->kernel];
+    if (row->way == WCODEC_PRODUCT_TRANSPOSED)
+        wcodec_transposed_kernel(row->bits, warp, &l->arguments);
+    else
+        wcodec_product_kernel(row->bits, row->eights, row->way == WCODEC_PRODUCT_STAGED, warp,
+                              &l->arguments);
 }
 
 static void run_rows(struct wcodec_warp *warp, const void *argument)

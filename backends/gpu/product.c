@@ -4,7 +4,7 @@
 #include "backends/gpu/product.h"
 
 const struct wcodec_product_row wcodec_product_rows[WCODEC_PRODUCTS] = {
-#define WCODEC_PRODUCT(name, bits, eights, staged) {#name, bits, eights, staged},
+#define WCODEC_PRODUCT(name, bits, eights, way) {#name, bits, eights, WCODEC_PRODUCT_##way},
 #define WCODEC_ROWS(name, bits, neighbours)
 #include "backends/kernels/products.def"
 #undef WCODEC_ROWS
@@ -12,7 +12,7 @@ const struct wcodec_product_row wcodec_product_rows[WCODEC_PRODUCTS] = {
 };
 
 const struct wcodec_rows_row wcodec_rows_rows[WCODEC_ROWS_KERNELS] = {
-#define WCODEC_PRODUCT(name, bits, eights, staged)
+#define WCODEC_PRODUCT(name, bits, eights, way)
 #define WCODEC_ROWS(name, bits, neighbours) {#name, bits, neighbours},
 #include "backends/kernels/products.def"
 #undef WCODEC_ROWS
@@ -27,10 +27,10 @@ static uint32_t format_of(wcodec_dtype dtype)
 }
 
 /* The one for so many vectors, at most the largest takes. */
-static unsigned kernel_of(unsigned bits, uint64_t vectors, bool staged)
+static unsigned kernel_of(unsigned bits, uint64_t vectors, unsigned way)
 {
     unsigned k = 0;
-    while (wcodec_product_rows[k].bits != bits || (staged && !wcodec_product_rows[k].staged) ||
+    while (wcodec_product_rows[k].bits != bits || wcodec_product_rows[k].way != way ||
            8u * wcodec_product_rows[k].eights < vectors)
         k++;
     return k;
@@ -53,10 +53,11 @@ static void divide(const struct wcodec_fixed *f, const struct wcodec_product_row
     uint32_t bands = bands_of_group(f->bands, limits), parts = limits->warps / bands, needed;
     if (parts > f->across)
         parts = (uint32_t)f->across;
-    if (kernel->staged && parts > WCODEC_PRODUCT_STAGED_PARTS)
+    const bool staged = kernel->way == WCODEC_PRODUCT_STAGED;
+    if (staged && parts > WCODEC_PRODUCT_STAGED_PARTS)
         parts = WCODEC_PRODUCT_STAGED_PARTS;
     for (;;) {
-        needed = wcodec_product_shared(bands, parts, kernel->eights, kernel->staged);
+        needed = wcodec_product_shared(bands, parts, kernel->eights, staged);
         if (needed <= limits->shared || bands * parts == 1)
             break;
         if (parts > 1)
@@ -71,16 +72,39 @@ static void divide(const struct wcodec_fixed *f, const struct wcodec_product_row
     launch->arguments.parts = parts;
 }
 
+/* y = x W: a work-group for each tile of a band, whose warps divide the bands. */
+static void divide_transposed(const struct wcodec_fixed *f,
+                              const struct wcodec_gpu_product_limits *limits,
+                              struct wcodec_gpu_product *launch)
+{
+    const uint32_t each = WCODEC_PRODUCT_WARP > (int)WCODEC_TRANSPOSED_SUMS
+                              ? (uint32_t)WCODEC_PRODUCT_WARP
+                              : (uint32_t)WCODEC_TRANSPOSED_SUMS;
+    uint32_t parts = limits->warps;
+    if (parts > f->bands)
+        parts = (uint32_t)f->bands;
+    if (parts > limits->shared / each)
+        parts = limits->shared / each;
+    launch->groups = (uint32_t)f->across;
+    launch->threads = 32 * parts;
+    launch->shared = parts * each;
+    launch->arguments.group_bands = 1;
+    launch->arguments.parts = parts;
+}
+
 uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix,
                                  const struct wcodec_gpu_product_limits *limits, uint64_t first,
                                  struct wcodec_gpu_product *launch)
 {
     const struct wcodec_fixed *f = p->fixed;
     const uint64_t left = p->vectors - first,
-                   vectors = left < WCODEC_PRODUCT_VECTORS ? left : WCODEC_PRODUCT_VECTORS;
+                   most = p->transposed ? WCODEC_TRANSPOSED_VECTORS : WCODEC_PRODUCT_VECTORS,
+                   vectors = left < most ? left : most;
     const bool by_16 = p->x % 16 == 0 && p->x_stride % 16 == 0;
-    const unsigned kernel =
-        kernel_of(f->bits, vectors, !by_16 || f->columns % WCODEC_FIXED_COLUMNS != 0);
+    const unsigned way = p->transposed ? WCODEC_PRODUCT_TRANSPOSED
+                         : !by_16 || f->columns % WCODEC_FIXED_COLUMNS != 0 ? WCODEC_PRODUCT_STAGED
+                                                                            : WCODEC_PRODUCT_DIRECT,
+                   kernel = kernel_of(f->bits, vectors, way);
     *launch = (struct wcodec_gpu_product){
         .kernel = kernel,
         .arguments = {.shifts = matrix,
@@ -101,7 +125,10 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
                       .bias_format = format_of(p->bias_dtype),
                       .by_16 = by_16},
     };
-    divide(f, &wcodec_product_rows[kernel], limits, launch);
+    if (p->transposed)
+        divide_transposed(f, limits, launch);
+    else
+        divide(f, &wcodec_product_rows[kernel], limits, launch);
     return vectors;
 }
 
@@ -196,7 +223,7 @@ uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *p, uint64_t 
     launch->arguments.vectors = (uint32_t)vectors;
     launch->arguments.group_bands = 1;
     launch->arguments.parts = parts;
-    launch->groups = launch->arguments.bands;
+    launch->groups = p->transposed ? launch->arguments.across : launch->arguments.bands;
     launch->threads = 64 * parts;
     launch->shared = launch->threads * WCODEC_PRODUCT_PLAIN_VECTORS * (uint32_t)sizeof(float);
     return vectors;

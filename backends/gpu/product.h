@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Launches of products (backends/kernels/product.h). */
+/* Launches of products (backends/kernels/product.h, product_transposed.h). */
 #ifndef WCODEC_GPU_PRODUCT_H
 #define WCODEC_GPU_PRODUCT_H
 
@@ -10,7 +10,7 @@
 #include "backends/kernels/product_launch.h"
 
 enum wcodec_product_number {
-#define WCODEC_PRODUCT(name, bits, eights, staged) WCODEC_PRODUCT_##name,
+#define WCODEC_PRODUCT(name, bits, eights, way) WCODEC_PRODUCT_##name,
 #define WCODEC_ROWS(name, bits, neighbours)
 #include "backends/kernels/products.def"
 #undef WCODEC_ROWS
@@ -19,7 +19,7 @@ enum wcodec_product_number {
 };
 
 enum wcodec_rows_number {
-#define WCODEC_PRODUCT(name, bits, eights, staged)
+#define WCODEC_PRODUCT(name, bits, eights, way)
 #define WCODEC_ROWS(name, bits, neighbours) WCODEC_ROWS_##name,
 #include "backends/kernels/products.def"
 #undef WCODEC_ROWS
@@ -30,7 +30,7 @@ enum wcodec_rows_number {
 struct wcodec_product_row {
     const char *name; /* "product11_8" */
     uint8_t bits, eights;
-    bool staged; /* of any x */
+    uint8_t way; /* WCODEC_PRODUCT_DIRECT, ... */
 };
 
 struct wcodec_rows_row {

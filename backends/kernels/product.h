@@ -20,20 +20,20 @@
 struct wcodec_product_warp {
     const struct wcodec_product_launch *launch;
     uint32_t band, part;
+    uint32_t tiles;                         /* of `records`: there are no more to ask for */
     uint32_t patch, record, barrier, stage; /* shared addresses */
-    const WCODEC_GLOBAL uint8_t *records;   /* the band's */
+    const WCODEC_GLOBAL uint8_t *records;   /* the band's; of y = x W all */
     /* For the loads of x to stages: the lane has 16 bytes of a tile, number `piece`, of vectors
      * from `vector` on. */
     uint32_t vector, piece;
 };
 
-/* Ask for the record of tile `across`. */
+/* Ask for the record of tile `tile`. */
 WCODEC_DEVICE_FUNCTION void wcodec_product_fetch(const uint32_t bits, struct wcodec_warp *warp,
-                                                 const struct wcodec_product_warp *w,
-                                                 uint32_t across)
+                                                 const struct wcodec_product_warp *w, uint32_t tile)
 {
     const uint32_t size = wcodec_record_size(bits, w->launch->list);
-    wcodec_fetch(warp, w->record, w->records + (uint64_t)across * size, size, w->barrier);
+    wcodec_fetch(warp, w->record, w->records + (uint64_t)tile * size, size, w->barrier);
 }
 
 /* Outlier i of the list, of short ones and long ones after them: position, and what its upper byte
@@ -191,7 +191,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_take(const uint32_t bits, struct wcod
     if (many)
         wcodec_product_many(bits, warp, w, list, head, listed);
     wcodec_sync_warp(warp);
-    if (next < w->launch->across)
+    if (next < w->tiles)
         wcodec_product_fetch(bits, warp, w, next);
     wcodec_product_upper(bits, index, upper);
     if (head & 0xffff)
@@ -354,6 +354,22 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_finish(const uint32_t eights, struct 
     }
 }
 
+/* A warp that has nothing yet. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_begin(struct wcodec_warp *warp,
+                                                 const struct wcodec_product_launch *l,
+                                                 struct wcodec_product_warp *w)
+{
+    w->launch = l;
+    w->patch = wcodec_shared_base(warp) + wcodec_warp_number(warp) * WCODEC_PRODUCT_WARP;
+    w->record = w->patch + WCODEC_PRODUCT_RECORD;
+    w->barrier = w->patch + WCODEC_PRODUCT_BARRIER;
+    WCODEC_UNROLL_ALL
+    for (uint32_t q = 0; q < 4; q++)
+        wcodec_put_u4(warp, w->patch + 512 * q + 16 * wcodec_lane(warp),
+                      wcodec_make_u4(0, 0, 0, 0));
+    wcodec_fetch_begin(warp, w->barrier);
+}
+
 /* eights: of vectors, that the kernel takes; staged: any x. */
 WCODEC_DEVICE_FUNCTION void wcodec_product_kernel(const uint32_t bits, const uint32_t eights,
                                                   const bool staged, struct wcodec_warp *warp,
@@ -364,22 +380,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_kernel(const uint32_t bits, const uin
     struct wcodec_product_warp w;
     float sums[WCODEC_PRODUCT_EIGHTS_MAX][2][4] = {{{0}}};
     wcodec_allow_next_launch(warp);
-    w.launch = l;
+    wcodec_product_begin(warp, l, &w);
     w.band = wcodec_group(warp) * l->group_bands + band;
     w.part = part;
     w.vector = 2 * band + lane / 16;
     w.piece = lane % 16;
-    w.patch = wcodec_shared_base(warp) + number * WCODEC_PRODUCT_WARP;
-    w.record = w.patch + WCODEC_PRODUCT_RECORD;
-    w.barrier = w.patch + WCODEC_PRODUCT_BARRIER;
+    w.tiles = l->across;
     w.stage = wcodec_shared_base(warp) + wcodec_warps(warp) * WCODEC_PRODUCT_WARP +
               part * 2 * 2048 * eights;
     w.records = (const WCODEC_GLOBAL uint8_t *)(l->records + (uint64_t)w.band * l->across *
                                                                  wcodec_record_size(bits, l->list));
-    WCODEC_UNROLL_ALL
-    for (uint32_t q = 0; q < 4; q++)
-        wcodec_put_u4(warp, w.patch + 512 * q + 16 * lane, wcodec_make_u4(0, 0, 0, 0));
-    wcodec_fetch_begin(warp, w.barrier);
     if (staged)
         wcodec_product_staged(bits, eights, warp, &w, sums);
     else

@@ -9,7 +9,12 @@
 #include "backends/kernels/floats.h"
 #include "backends/kernels/jobs.h"
 
-/* What a launch of products is given (product.h). */
+/* What a kernel of products does: y = x W^T of whole tiles of x, of any x, or y = x W. */
+#define WCODEC_PRODUCT_DIRECT 0
+#define WCODEC_PRODUCT_STAGED 1
+#define WCODEC_PRODUCT_TRANSPOSED 2
+
+/* What a launch of products is given (product.h, product_transposed.h). */
 struct wcodec_product_launch {
     uint64_t shifts;  /* i8[16 * bands] */
     uint64_t records; /* multiples of 16 */
@@ -56,6 +61,14 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_product_shared(uint32_t bands, uint32_t p
                        parts * eights * 8 * (bands * WCODEC_FIXED_ROWS + WCODEC_PRODUCT_SPARE) * 4;
     return tiles > sums ? tiles : sums;
 }
+
+/* y = x W (product_transposed.h): most vectors of a launch, and words from one's sums to the next
+ * one's. */
+enum {
+    WCODEC_TRANSPOSED_VECTORS = 16,
+    WCODEC_TRANSPOSED_STRIDE = WCODEC_FIXED_COLUMNS + 4,
+    WCODEC_TRANSPOSED_SUMS = 4 * WCODEC_TRANSPOSED_VECTORS * WCODEC_TRANSPOSED_STRIDE
+};
 
 /* Most vectors of a launch of products by plain work-items (product_plain.h). */
 enum { WCODEC_PRODUCT_PLAIN_VECTORS = 8 };

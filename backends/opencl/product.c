@@ -34,16 +34,16 @@ static unsigned plain_parts(const struct wcodec_device *d)
 }
 
 static wcodec_status make(const struct wcodec_device *d, struct wcodec_opencl_product *p,
-                          enum wcodec_opencl_product_kind kind, unsigned bits, unsigned eights,
-                          bool staged, wcodec_error *err)
+                          enum wcodec_opencl_product_kind kind,
+                          const struct wcodec_product_row *row, wcodec_error *err)
 {
     const bool plain = kind >= WCODEC_OPENCL_PLAIN_PRODUCT;
     char more[200];
     cl_int result;
     const int n = snprintf(more, sizeof more,
                            " -DWCODEC_PRODUCT=%d -DWCODEC_PRODUCT_BITS=%u"
-                           " -DWCODEC_PRODUCT_EIGHTS=%u -DWCODEC_PRODUCT_STAGED=%d",
-                           (int)kind, bits, eights, (int)staged);
+                           " -DWCODEC_PRODUCT_EIGHTS=%u -DWCODEC_PRODUCT_WAY=%u",
+                           (int)kind, row->bits, row->eights, row->way);
     if (!plain)
         snprintf(more + n, sizeof more - (size_t)n, " -cl-nv-maxrregcount=%d",
                  kind == WCODEC_OPENCL_PRODUCT ? PRODUCT_REGISTERS : ROWS_REGISTERS);
@@ -124,13 +124,15 @@ static wcodec_status check_product(const struct wcodec_device *d, uint64_t queue
                                    const struct wcodec_product *p, wcodec_error *err)
 {
     const struct wcodec_fixed *f = p->fixed;
+    const uint64_t length = p->transposed ? f->rows : f->columns,
+                   width = p->transposed ? f->columns : f->rows;
     wcodec_status status = wcodec_opencl_check_queue(d, queue, err);
     if (status == WCODEC_OK)
         status = wcodec_opencl_check_buffer(d, "x", p->x,
-                                            (p->vectors - 1) * p->x_stride + 2 * f->columns, err);
+                                            (p->vectors - 1) * p->x_stride + 2 * length, err);
     if (status == WCODEC_OK)
         status = wcodec_opencl_check_buffer(
-            d, "y", p->y, (p->vectors - 1) * p->y_stride + bytes_of(p->y_dtype) * f->rows, err);
+            d, "y", p->y, (p->vectors - 1) * p->y_stride + bytes_of(p->y_dtype) * width, err);
     if (status == WCODEC_OK && p->bias != 0)
         status =
             wcodec_opencl_check_buffer(d, "bias", p->bias, bytes_of(p->bias_dtype) * f->rows, err);
@@ -195,7 +197,7 @@ static wcodec_status find_product(struct wcodec_device *d, const struct wcodec_p
                    : wcodec_gpu_plan_product_plain(p, p->offset, plain_parts(d), first, l);
     const struct wcodec_product_row *row = &wcodec_product_rows[l->kernel];
     unsigned k = l->kernel;
-    for (unsigned i = 0; !cores && i < WCODEC_PRODUCTS; i++)
+    for (unsigned i = 0; !cores && !p->transposed && i < WCODEC_PRODUCTS; i++)
         if (wcodec_product_rows[i].bits == row->bits) {
             k = i;
             break;
@@ -204,8 +206,7 @@ static wcodec_status find_product(struct wcodec_device *d, const struct wcodec_p
     if ((*product)->kernel != NULL)
         return WCODEC_OK;
     const wcodec_status status =
-        make(d, *product, cores ? WCODEC_OPENCL_PRODUCT : WCODEC_OPENCL_PLAIN_PRODUCT, row->bits,
-             row->eights, row->staged, &own);
+        make(d, *product, cores ? WCODEC_OPENCL_PRODUCT : WCODEC_OPENCL_PLAIN_PRODUCT, row, &own);
     if (status != WCODEC_ERROR_BACKEND)
         return status == WCODEC_OK ? status : d->host->fail(err, status, "%s", own.text);
     if (!cores)
@@ -261,10 +262,11 @@ static wcodec_status find_rows(struct wcodec_device *d, const struct wcodec_rows
     *product = &d->rows[l->kernel];
     if ((*product)->kernel != NULL)
         return WCODEC_OK;
+    const struct wcodec_product_row any = {row->name, row->bits, 1, WCODEC_PRODUCT_DIRECT};
     const enum wcodec_opencl_product_kind kind = !cores            ? WCODEC_OPENCL_PLAIN_ROWS
                                                  : row->neighbours ? WCODEC_OPENCL_ROWS
                                                                    : WCODEC_OPENCL_GATHER;
-    const wcodec_status status = make(d, *product, kind, row->bits, 1, false, &own);
+    const wcodec_status status = make(d, *product, kind, &any, &own);
     if (status != WCODEC_ERROR_BACKEND)
         return status == WCODEC_OK ? status : d->host->fail(err, status, "%s", own.text);
     if (!cores)

@@ -3,12 +3,13 @@
 
 /* The kernels of backends/kernels/products.def in OpenCL C: what is launched, and nothing else. A
  * program has one kernel. WCODEC_PRODUCT is its kind (enum wcodec_opencl_product_kind):
- * WCODEC_PRODUCT_BITS, _EIGHTS and _STAGED are the columns of its row.
+ * WCODEC_PRODUCT_BITS, _EIGHTS and _WAY (WCODEC_PRODUCT_DIRECT, ...) are the columns of its row.
  *
  * A launch's addresses are offsets in the buffers that it is given. Buffers have addresses here, as
  * numbers too: on all devices that there are. */
 #include "backends/kernels/fixed_row.h"
 #if WCODEC_PRODUCT <= 3
+#include "backends/kernels/product_transposed.h"
 #include "backends/kernels/rows.h"
 #else
 #include "backends/kernels/product_plain.h"
@@ -31,8 +32,30 @@ WCODEC_OPENCL_KERNEL void wcodec_product(__global uint8_t *matrix, __global uint
 #if WCODEC_PRODUCT == 1
     struct wcodec_warp warp;
     warp.shared = (__local uint8_t *)shared;
-    wcodec_product_kernel(WCODEC_PRODUCT_BITS, WCODEC_PRODUCT_EIGHTS, WCODEC_PRODUCT_STAGED, &warp,
-                          &l);
+#if WCODEC_PRODUCT_WAY == WCODEC_PRODUCT_TRANSPOSED
+    wcodec_transposed_kernel(WCODEC_PRODUCT_BITS, &warp, &l);
+#else
+    wcodec_product_kernel(WCODEC_PRODUCT_BITS, WCODEC_PRODUCT_EIGHTS,
+                          WCODEC_PRODUCT_WAY == WCODEC_PRODUCT_STAGED, &warp, &l);
+#endif
+#elif WCODEC_PRODUCT_WAY == WCODEC_PRODUCT_TRANSPOSED
+    __local uint16_t *elements = (__local uint16_t *)shared;
+    __local float *all = (__local float *)shared;
+    const uint32_t item = (uint32_t)get_local_id(0), column = (uint32_t)get_group_id(0);
+    float sums[WCODEC_PLAIN_COLUMNS * WCODEC_PRODUCT_PLAIN_VECTORS];
+    for (uint32_t i = 0; i < WCODEC_PLAIN_COLUMNS * WCODEC_PRODUCT_PLAIN_VECTORS; i++)
+        sums[i] = 0;
+    /* All parts have as many rounds. */
+    for (uint32_t begin = 0; begin < l.bands; begin += l.parts) {
+        const uint32_t band = begin + item / 64;
+        wcodec_plain_decode(WCODEC_PRODUCT_BITS, &l, band, column, item, elements);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        wcodec_plain_combine(&l, band, item, elements, sums);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    wcodec_plain_put_columns(item, sums, all);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    wcodec_plain_finish_columns(&l, column, item, (uint32_t)get_local_size(0), all);
 #else
     __local float *all = (__local float *)shared;
     const uint32_t item = (uint32_t)get_local_id(0), band = (uint32_t)get_group_id(0);

@@ -148,8 +148,9 @@ static wcodec_status check_product(const wcodec_resident *resident,
     wcodec_status status = check_form(resident, named, item, l, err);
     if (status != WCODEC_OK)
         return status;
-    if (l->transposed)
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices have no y = x W");
+    if (l->transposed && item->form != WCODEC_RESIDENT_FIXED)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "devices have y = x W with matrices of form fixed only");
     if (l->scales != NULL)
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices take no scales");
     if (l->x_dtype != WCODEC_DTYPE_BF16)
@@ -184,7 +185,8 @@ wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
                                            .y_stride = l->y_stride,
                                            .vectors = l->rows,
                                            .y_dtype = l->y_dtype,
-                                           .bias_dtype = l->bias_dtype};
+                                           .bias_dtype = l->bias_dtype,
+                                           .transposed = l->transposed != 0};
     /* Launches that share memory stay together. */
     pthread_mutex_t *lock =
         item->kept != NULL ? &((wcodec_resident *)(uintptr_t)resident)->launches : NULL;

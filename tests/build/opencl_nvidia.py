@@ -117,19 +117,20 @@ def rows():
 def product_rows():
     """Of products.def, with the kinds and registers of backends/opencl/product.c."""
     text = (KERNELS / "products.def").read_text()
-    for name, bits, eights, staged in re.findall(
-        r"(?m)^WCODEC_PRODUCT\((\w+), (\d), (\d), (\d)\)", text
+    ways = {"DIRECT": 0, "STAGED": 1, "TRANSPOSED": 2}
+    for name, bits, eights, way in re.findall(
+        r"(?m)^WCODEC_PRODUCT\((\w+), (\d), (\d), (\w+)\)", text
     ):
-        yield product_row(name, 1, bits, eights, staged, 128)
+        yield product_row(name, 1, bits, eights, ways[way], 128)
     for name, bits, neighbours in re.findall(r"(?m)^WCODEC_ROWS\((\w+), (\d), (\d)\)", text):
         yield product_row(name, 2 if neighbours == "1" else 3, bits, 1, 0, 64)
 
 
-def product_row(name, kind, bits, eights, staged, registers):
+def product_row(name, kind, bits, eights, way, registers):
     return {
         "name": name,
         "family": "PRODUCT",
-        "product": {"": kind, "_BITS": bits, "_EIGHTS": eights, "_STAGED": staged},
+        "product": {"": kind, "_BITS": bits, "_EIGHTS": eights, "_WAY": way},
         "registers": registers,
     }
 

@@ -117,6 +117,25 @@ static void check_sum(double sum, double magnitude, double relative, wcodec_dtyp
         fail_msg("%g for %g, %g allowed", got, sum, bound);
 }
 
+/* y = x W, whose sums are of rows: elements are multiplied by as they are. */
+static void check_transposed(const struct products *p, const uint8_t *x,
+                             const struct wcodec_product *product, const uint8_t *y)
+{
+    const uint64_t n = p->m.fixed.rows, k = p->m.fixed.columns;
+    for (uint64_t v = 0; v < product->vectors; v++)
+        for (uint64_t column = 0; column < k; column++) {
+            double sum = 0, magnitude = 0;
+            for (uint64_t i = 0; i < n; i++) {
+                const double t = number(WCODEC_DTYPE_BF16, x + v * product->x_stride + 2 * i) *
+                                 number(WCODEC_DTYPE_BF16, p->m.data + 2 * (i * k + column));
+                sum += t;
+                magnitude += fabs(t);
+            }
+            check_sum(sum, magnitude, magnitude, product->y_dtype, n,
+                      y + v * product->y_stride + column * bytes_of(product->y_dtype));
+        }
+}
+
 static void check_product(const struct products *p, const uint8_t *x, size_t x_stride,
                           const uint8_t *bias, const struct wcodec_product *product,
                           const uint8_t *y)
@@ -161,12 +180,14 @@ static void fill(uint64_t *seed, wcodec_dtype dtype, uint64_t count, uint8_t *to
     }
 }
 
-static void multiply(struct products *p, uint64_t vectors)
+static void multiply(struct products *p, uint64_t vectors, bool transposed)
 {
     const struct wcodec_fixed *f = &p->m.fixed;
+    const uint64_t length = transposed ? f->rows : f->columns,
+                   width = transposed ? f->columns : f->rows;
     const wcodec_dtype y_dtype = any_dtype(&p->seed), bias_dtype = any_dtype(&p->seed);
-    const uint64_t any = support_random(&p->seed), x_stride = 2 * f->columns + (any & 1 ? 2 : 16),
-                   y_stride = bytes_of(y_dtype) * (f->rows + (any >> 1) % 3),
+    const uint64_t any = support_random(&p->seed), x_stride = 2 * length + (any & 1 ? 2 : 16),
+                   y_stride = bytes_of(y_dtype) * (width + (any >> 1) % 3),
                    x_size = vectors * x_stride + 16, y_size = vectors * y_stride + GUARD,
                    bias_size = f->rows * bytes_of(bias_dtype);
     uint8_t *x = malloc((size_t)x_size), *y = malloc((size_t)y_size),
@@ -177,26 +198,31 @@ static void multiply(struct products *p, uint64_t vectors)
     memset(y, 0xee, (size_t)y_size);
     const uint64_t skew = any >> 8 & 1 ? p->skew : 0;
     for (uint64_t v = 0; v < vectors; v++)
-        fill(&p->seed, WCODEC_DTYPE_BF16, f->columns, x + skew + v * x_stride);
+        fill(&p->seed, WCODEC_DTYPE_BF16, length, x + skew + v * x_stride);
     fill(&p->seed, bias_dtype, f->rows, bias);
     struct wcodec_memory *xs = put(p, x, x_size), *ys = put(p, y, y_size),
                          *biases = put(p, bias, bias_size);
-    const struct wcodec_product product = {.fixed = f,
-                                           .memory = p->matrix,
-                                           .x = p->b->memory_native(xs) + skew,
-                                           .y = p->b->memory_native(ys),
-                                           .bias = any >> 16 & 1 ? p->b->memory_native(biases) : 0,
-                                           .x_stride = x_stride,
-                                           .y_stride = y_stride,
-                                           .vectors = vectors,
-                                           .y_dtype = y_dtype,
-                                           .bias_dtype = bias_dtype};
+    const struct wcodec_product product = {
+        .fixed = f,
+        .memory = p->matrix,
+        .x = p->b->memory_native(xs) + skew,
+        .y = p->b->memory_native(ys),
+        .bias = !transposed && any >> 16 & 1 ? p->b->memory_native(biases) : 0,
+        .x_stride = x_stride,
+        .y_stride = y_stride,
+        .vectors = vectors,
+        .y_dtype = y_dtype,
+        .bias_dtype = bias_dtype,
+        .transposed = transposed};
     ok(p->b->products->multiply(p->device, p->native, &product, &err), &err);
     ok(p->b->queue_wait(p->queue, &err), &err);
     get(p, ys, y, y_size);
-    check_product(p, x + skew, (size_t)x_stride, bias, &product, y);
+    if (transposed)
+        check_transposed(p, x + skew, &product, y);
+    else
+        check_product(p, x + skew, (size_t)x_stride, bias, &product, y);
     for (uint64_t v = 0; v < vectors; v++)
-        for (uint64_t i = f->rows * bytes_of(y_dtype); i < y_stride; i++)
+        for (uint64_t i = width * bytes_of(y_dtype); i < y_stride; i++)
             assert_int_equal(y[v * y_stride + i], 0xee);
     for (uint64_t i = vectors * y_stride; i < y_size; i++)
         assert_int_equal(y[i], 0xee);
@@ -293,7 +319,10 @@ void support_products(const struct wcodec_backend *backend, struct wcodec_device
         decode_rows(&p, false);
         decode_rows(&p, true);
         if (!has_foreign(&p.m)) {
-            multiply(&p, i % 2 ? vectors[i / 2 % 7] : 1 + support_random(&p.seed) % VECTORS);
+            const uint64_t count =
+                i % 2 ? vectors[i / 2 % 7] : 1 + support_random(&p.seed) % VECTORS;
+            multiply(&p, count, false);
+            multiply(&p, count, true);
             multiplied++;
         }
         backend->memory_free(p.matrix);

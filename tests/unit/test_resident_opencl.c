@@ -167,6 +167,46 @@ static void check_rows(const struct caller *c, wcodec_resident *r, uint64_t i,
 }
 
 /* The same numbers by the CPU, whose order of sums is another. */
+/* y = x W, as the CPU has it. */
+static void check_transposed(const struct caller *c, const wcodec_resident *r,
+                             const wcodec_resident *host, uint64_t i, uint64_t n, uint64_t k)
+{
+    const size_t size = (size_t)(VECTORS * k) * sizeof(float);
+    uint16_t *x = malloc((size_t)(VECTORS * n) * sizeof *x);
+    float *y = malloc(size), *expected = malloc(size);
+    wcodec_linear l;
+    wcodec_error err;
+    uint64_t seed = support_seed();
+    assert_true(x != NULL && y != NULL && expected != NULL);
+    for (uint64_t j = 0; j < VECTORS * n; j++)
+        x[j] = (uint16_t)(0x3f00 | (support_random(&seed) & 0x80ff));
+    wcodec_linear_init(&l);
+    l.transposed = 1;
+    l.rows = VECTORS;
+    l.x = x;
+    l.x_dtype = WCODEC_DTYPE_BF16;
+    l.y = expected;
+    l.y_dtype = WCODEC_DTYPE_F32;
+    assert_int_equal(wcodec_resident_linear(host, i, &l, &err), WCODEC_OK);
+    cl_mem xs = put(c, x, (size_t)(VECTORS * n) * sizeof *x), ys = put(c, expected, size);
+    l.x = xs;
+    l.y = ys;
+    l.queue = handle(c->queue);
+    if (wcodec_resident_linear(r, i, &l, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    get(c, ys, y, size);
+    for (uint64_t j = 0; j < VECTORS * k; j++)
+        assert_true(fabsf(y[j] - expected[j]) <= 1e-4F * (float)n);
+    l.rows = VECTORS + 1;
+    assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_USAGE);
+    assert_non_null(strstr(err.text, "x is a buffer of "));
+    cl.clReleaseMemObject(ys);
+    cl.clReleaseMemObject(xs);
+    free(expected);
+    free(y);
+    free(x);
+}
+
 static void check_product(const struct caller *c, const wcodec_resident *r,
                           const wcodec_resident *host, uint64_t i, const wcodec_resident_tensor *t)
 {
@@ -205,6 +245,7 @@ static void check_product(const struct caller *c, const wcodec_resident *r,
     assert_memory_equal(y, again, size);
     for (uint64_t j = 0; j < VECTORS * n; j++)
         assert_true(fabsf(y[j] - expected[j]) <= 1e-4F * (float)k);
+    check_transposed(c, r, host, i, n, k);
     l.rows = VECTORS + 1;
     assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_USAGE);
     assert_non_null(strstr(err.text, "x is a buffer of "));

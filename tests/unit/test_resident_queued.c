@@ -120,6 +120,43 @@ static void check_rows(wcodec_resident *r, uint64_t i, const wcodec_resident_ten
     free(out);
 }
 
+/* y = x W, as the CPU has it. */
+static void check_transposed(const wcodec_resident *r, const wcodec_resident *host, uint64_t i,
+                             uint64_t n, uint64_t k)
+{
+    uint16_t *x = malloc((size_t)(VECTORS * n) * sizeof *x);
+    float *y = malloc((size_t)(VECTORS * k) * sizeof *y),
+          *expected = malloc((size_t)(VECTORS * k) * sizeof *expected);
+    wcodec_linear l;
+    wcodec_error err;
+    uint64_t seed = support_seed();
+    assert_true(x != NULL && y != NULL && expected != NULL);
+    for (uint64_t j = 0; j < VECTORS * n; j++)
+        x[j] = (uint16_t)(0x3f00 | (support_random(&seed) & 0x80ff));
+    wcodec_linear_init(&l);
+    l.transposed = 1;
+    l.rows = VECTORS;
+    l.x = x;
+    l.x_dtype = WCODEC_DTYPE_BF16;
+    l.y = expected;
+    l.y_dtype = WCODEC_DTYPE_F32;
+    assert_int_equal(wcodec_resident_linear(host, i, &l, &err), WCODEC_OK);
+    l.y = y;
+    if (wcodec_resident_linear(r, i, &l, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    for (uint64_t j = 0; j < VECTORS * k; j++)
+        assert_true(fabsf(y[j] - expected[j]) <= 1e-4F * (float)n);
+    l.bias = x;
+    l.bias_dtype = WCODEC_DTYPE_BF16;
+    assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_USAGE);
+    l.bias = NULL;
+    l.x_stride = (size_t)(2 * n - 2);
+    assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_USAGE);
+    free(expected);
+    free(y);
+    free(x);
+}
+
 /* The same numbers by the CPU, whose order of sums is another. */
 static void check_product(const wcodec_resident *r, const wcodec_resident *host, uint64_t i,
                           const wcodec_resident_tensor *t)
@@ -146,9 +183,7 @@ static void check_product(const wcodec_resident *r, const wcodec_resident *host,
         fail_msg("%s", err.text);
     for (uint64_t j = 0; j < VECTORS * n; j++)
         assert_true(fabsf(y[j] - expected[j]) <= 1e-4F * (float)k);
-    l.transposed = 1;
-    assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_UNSUPPORTED);
-    l.transposed = 0;
+    check_transposed(r, host, i, n, k);
     l.scales = y;
     l.scales_dtype = WCODEC_DTYPE_F32;
     assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_UNSUPPORTED);
