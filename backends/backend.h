@@ -258,8 +258,8 @@ struct wcodec_job_result {
 
 /* A matrix W at a fixed rate whose payload, checked and without foreign elements
  * (doc/format.md 6.2), is in memory of kind DEVICE at a multiple of 256, with padding as encoders
- * write it; and y = x W^T + bias, or y = x W. x, y and bias are native addresses; on OpenCL, which has none,
- * cl_mem that they begin. */
+ * write it; and y = x W^T + bias, or y = x W. x, y and bias are native addresses; on OpenCL, which
+ * has none, cl_mem that they begin. */
 struct wcodec_product {
     const struct wcodec_fixed *fixed; /* NULL: as `kept` has it, with kept_work() bytes of `work` */
     struct wcodec_memory *memory;

@@ -264,16 +264,16 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
  * their strides, W is of form FIXED, or CODED by WCODEC_TUNE_COMPUTE (of BF16, rows of whole tiles,
  * x and its stride multiples of 16; what it is multiplied by 16 rows at a time shares memory of the
  * resident object, so that calls are given to one queue, or to queues that wait for each other;
- * else WCODEC_ERROR_UNSUPPORTED: decode it), x of BF16, and there are no scales and no y = x W. The
- * product is given to `queue`, without waiting and without allocating, so that a CUDA graph can
- * capture it; where the device can, it begins while the launch before it ends (programmatic
- * dependent launch). Up to 32 rows of x are multiplied at a time: for more it is faster to decode W
- * and to multiply by a library. Sums are binary32, of products of the tensor cores, in an order
- * that depends on shape and device alone; the error of a sum of k products is at most (k + 8) 2^-22
- * times the sum of their magnitudes, as long as nothing is subnormal or overflows. Of FIXED, sums
- * are made in units of 2^s, where most of the row's elements are below 2^(s+1): they overflow there
- * if products pass 2^(127+s), which takes an element some 2^100 times as large as those beside it,
- * or such an x.
+ * else WCODEC_ERROR_UNSUPPORTED: decode it), x of BF16, there are no scales, and y = x W is of form
+ * FIXED alone, of up to 16 rows of x at a time. The product is given to `queue`, without waiting
+ * and without allocating, so that a CUDA graph can capture it; where the device can, it begins
+ * while the launch before it ends (programmatic dependent launch). Up to 32 rows of x are
+ * multiplied at a time: for more it is faster to decode W and to multiply by a library. Sums are
+ * binary32, of products of the tensor cores, in an order that depends on shape and device alone;
+ * the error of a sum of k products is at most (k + 8) 2^-22 times the sum of their magnitudes, as
+ * long as nothing is subnormal or overflows. Of FIXED, sums are made in units of 2^s, where most of
+ * the row's elements are below 2^(s+1): they overflow there if products pass 2^(127+s), which takes
+ * an element some 2^100 times as large as those beside it, or such an x.
  *
  * On an OpenCL device x, y and bias are cl_mem, cast to pointers, and `queue` is as in
  * wcodec_resident_decode_queued(). Devices of NVIDIA of compute capability 8.0 and later multiply

@@ -150,7 +150,8 @@ void wcodec_resident_keeper_end(struct wcodec_resident_keeper *keeper);
 uint64_t wcodec_resident_native(const wcodec_resident *resident,
                                 const struct wcodec_resident_item *item);
 
-/* y = x W^T or y = x W there, all arguments checked as for host memory. WCODEC_ERROR_UNSUPPORTED, _DEVICE. */
+/* y = x W^T or y = x W there, all arguments checked as for host memory. WCODEC_ERROR_UNSUPPORTED,
+ * _DEVICE. */
 wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
                                        const struct wcodec_resident_item *named,
                                        const struct wcodec_resident_item *item,

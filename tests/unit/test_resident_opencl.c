@@ -166,7 +166,6 @@ static void check_rows(const struct caller *c, wcodec_resident *r, uint64_t i,
     free(got);
 }
 
-/* The same numbers by the CPU, whose order of sums is another. */
 /* y = x W, as the CPU has it. */
 static void check_transposed(const struct caller *c, const wcodec_resident *r,
                              const wcodec_resident *host, uint64_t i, uint64_t n, uint64_t k)
@@ -207,6 +206,7 @@ static void check_transposed(const struct caller *c, const wcodec_resident *r,
     free(x);
 }
 
+/* The same numbers by the CPU, whose order of sums is another. */
 static void check_product(const struct caller *c, const wcodec_resident *r,
                           const wcodec_resident *host, uint64_t i, const wcodec_resident_tensor *t)
 {

@@ -183,7 +183,14 @@ static void check_product(const wcodec_resident *r, const wcodec_resident *host,
         fail_msg("%s", err.text);
     for (uint64_t j = 0; j < VECTORS * n; j++)
         assert_true(fabsf(y[j] - expected[j]) <= 1e-4F * (float)k);
-    check_transposed(r, host, i, n, k);
+    if (t->form == WCODEC_RESIDENT_FIXED) {
+        check_transposed(r, host, i, n, k);
+    } else {
+        l.transposed = 1;
+        assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_UNSUPPORTED);
+        assert_non_null(strstr(err.text, "of form fixed only"));
+        l.transposed = 0;
+    }
     l.scales = y;
     l.scales_dtype = WCODEC_DTYPE_F32;
     assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_UNSUPPORTED);
