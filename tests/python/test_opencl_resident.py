@@ -114,6 +114,14 @@ def test_as_in_the_file(resident, weights):
             coded.linear("w", np.zeros((1, K), BF16))
 
 
+def test_transposed(resident, weights):
+    x = normal(5, N, seed=8)
+    y = resident.linear("w", x, transposed=True)
+    assert y.shape == (5, K)
+    expected = x.astype(np.float32) @ weights["w"].astype(np.float32)
+    assert np.allclose(y.astype(np.float32), expected, atol=0.05, rtol=0.01)
+
+
 def test_what_it_refuses(resident):
     with pytest.raises(wcodec.UnsupportedError, match="an x of BF16 only"):
         resident.linear("w", np.zeros((1, K), np.float32))
