@@ -297,3 +297,63 @@ def test_two_ranks(tmp_path, caplog):
     target = engine.WcodecStorageReader(tmp_path / "a")
     failure(dcp.load, empty(expected), storage_reader=target)
     assert re.search("shard-00001.*'(odd|rows)'.*files are missing", logged(caplog))
+
+
+SAVED_BY_FOUR = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import torch, torch.distributed as dist, torch.distributed.checkpoint as dcp
+from torch.distributed.fsdp import fully_shard
+from wcodec.engines.distributed import WcodecStorageReader, WcodecStorageWriter
+
+rank, folder, world = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+dist.init_process_group("gloo", init_method=f"file://{folder}/store{world}", rank=rank,
+                        world_size=world)
+def network(seed):
+    torch.manual_seed(seed)
+    made = torch.nn.Sequential(torch.nn.Linear(33, 65), torch.nn.Embedding(7, 40),
+                               torch.nn.Linear(40, 2), torch.nn.Linear(3, 1, bias=False))
+    return made
+original, model = network(1), network(1 if world == 4 else 2)
+for layer in model:
+    fully_shard(layer)
+fully_shard(model)
+state = model.state_dict()
+if world == 4:
+    writer = WcodecStorageWriter(folder + "/a", save_distributed=True, threads=1)
+    saving = dcp.async_save(state, storage_writer=writer)
+    saving.result()
+else:
+    dcp.load(state, storage_reader=WcodecStorageReader(folder + "/a", threads=1))
+    model.load_state_dict(state)
+for name, tensor in model.state_dict().items():
+    assert torch.equal(tensor.full_tensor(), original.state_dict()[name]), name
+dist.barrier()
+dist.destroy_process_group()
+print("good")
+"""
+
+
+def test_saved_by_four_loaded_by_others(tmp_path):
+    """Shards of FSDP2, saved beside the program, and loaded by other numbers of ranks."""
+    pytest.importorskip("torch.distributed.fsdp", reason="torch without fully_shard()")
+    if not hasattr(torch.distributed.fsdp, "fully_shard"):
+        pytest.skip("torch without fully_shard()")
+    for world in (4, 3, 2, 1):
+        made = run(
+            """
+            import subprocess, sys
+            program, folder, world = sys.argv[1:]
+            ranks = [
+                subprocess.Popen([sys.executable, "-c", program, str(rank), folder, world])
+                for rank in range(int(world))
+            ]
+            sys.exit(max(rank.wait(100) for rank in ranks))
+            """,
+            SAVED_BY_FOUR,
+            tmp_path,
+            world,
+            OMP_NUM_THREADS="1",
+        )
+        assert made.stdout.count("good") == world
+    assert len(list((tmp_path / "a").glob("*.wcodec"))) == 4
