@@ -226,6 +226,8 @@ uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *p, uint64_t 
     launch->groups = p->transposed ? launch->arguments.across : launch->arguments.bands;
     launch->threads = 64 * parts;
     launch->shared = launch->threads * WCODEC_PRODUCT_PLAIN_VECTORS * (uint32_t)sizeof(float);
+    if (p->transposed) /* two columns of a work-item */
+        launch->shared *= 2;
     return vectors;
 }
 
