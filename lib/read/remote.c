@@ -371,6 +371,7 @@ static void withdraw(void *opaque, const void *owner)
         if (e->state == ASKED || (e->state == FAILED && e->users == 0))
             remove_extent(r, e);
     }
+    shrink(r, r->io.cache_bytes / KEPT_SHARE, false);
     pthread_cond_broadcast(&r->work);
     pthread_mutex_unlock(&r->lock);
 }
@@ -410,7 +411,7 @@ static wcodec_status read_hole(struct wcodec_remote *r, uint64_t offset, uint8_t
 {
     *n = size < room ? size : room;
     struct extent *e = NULL;
-    if (*n < DIRECT_BYTES) {
+    if (*n < DIRECT_BYTES && *n <= r->io.request_bytes) {
         const uint64_t least = *n > LEAST_BYTES ? *n : LEAST_BYTES;
         e = add_extent(r, offset, least < room ? least : room);
     }
