@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from . import _declarations as c
@@ -74,6 +72,8 @@ class Remote:
 
     def _indexed(self, path: str) -> list[RemoteFile]:
         """The shards that an index names, in its folder and nowhere else."""
+        import json
+
         why = 'it has no "weight_map" of names'
         try:
             text = _tried(lambda: self._fs.cat_file(path), self.url)
@@ -94,6 +94,8 @@ class Remote:
         raise CorruptError(f"{self.url}: no index of a model: {why}", file=self.url)
 
     def _all(self, paths: Sequence[str]) -> list[RemoteFile]:
+        from concurrent.futures import ThreadPoolExecutor
+
         def one(path: str) -> RemoteFile:
             name = str(self._fs.unstrip_protocol(path))
             return self._file(path, self._info(path, name), name)
