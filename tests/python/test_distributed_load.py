@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -252,6 +251,8 @@ def test_one_rank_is_killed(folder, when):
 when = {when!r}
 if rank == 2:
     def die(*_):
+        with open(folder + "/killed", "w") as file:
+            file.write(str(time.time()))
         os.kill(os.getpid(), signal.SIGKILL)
     if when == "before":
         distributed._planned = die
@@ -259,17 +260,14 @@ if rank == 2:
         wcodec.torch.Framework.load_to = die
     else:
         distributed._Crew.spread = die
-begin = time.monotonic()
 try:
     distributed.load(folder + "/model.wcodec", plan={{"layers.0.o.weight": 1}})
     print("no error")
 except wcodec.CancelledError as error:
-    print(str(error).splitlines()[0], time.monotonic() - begin < 10)
+    print(str(error).splitlines()[0], time.time() - float(open(folder + "/killed").read()) < 10)
 """
     processes = start(code, folder, 4)
-    begin = time.monotonic()
-    results = ended(processes, 60)
-    assert time.monotonic() - begin < 50
+    results = ended(processes)
     for rank, (out, err) in enumerate(results):
         if rank == 2:
             assert processes[rank].returncode == -signal.SIGKILL

@@ -110,7 +110,7 @@ class Server:
             request.end_headers()
             return
         if fault == "slow":
-            time.sleep(1.5)
+            time.sleep(2.5)
         if self.ignores_ranges:
             body = self.content
             request.send_response(200)
@@ -246,7 +246,7 @@ def test_fault_while_loading(server, coded):
 
 
 def test_slow(server, coded):
-    patience = {"client_kwargs": {"timeout": aiohttp.ClientTimeout(sock_read=0.3)}}
+    patience = {"client_kwargs": {"timeout": aiohttp.ClientTimeout(sock_read=1)}}
     server.fault, server.left = "slow", 2
     with wcodec.safe_open(server.url, storage_options=patience) as f:
         expect(coded[1], f.get_tensors())
