@@ -46,9 +46,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_transposed_load_x(struct wcodec_warp *warp,
 WCODEC_DEVICE_FUNCTION int32_t wcodec_transposed_shift(const struct wcodec_product_launch *l,
                                                        uint32_t row)
 {
-    return row < l->rows
-               ? (int32_t)WCODEC_SIGNED_BYTE(((const WCODEC_GLOBAL uint8_t *)l->shifts)[row], 0)
-               : WCODEC_FIXED_ZERO_ROW;
+    return row < l->rows ? (int32_t)WCODEC_SIGNED_BYTE(
+                               (uint32_t)((const WCODEC_GLOBAL uint8_t *)l->shifts)[row], 0)
+                         : WCODEC_FIXED_ZERO_ROW;
 }
 
 /* A quarter's eight columns of the lane, rows r and r + 8 of each. */
