@@ -156,7 +156,7 @@ static void put_model_of(unsigned files)
     for (size_t left = size; left != 0; left >>= 7)
         bytes[n++] = (uint8_t)((left & 0x7f) | (left >> 7 != 0 ? 0x80 : 0));
     for (unsigned i = 0; i < files; i++, n += TENSOR) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "%04u", i);
         memcpy(bytes + n,
                "\x2a\x2b\x08\x02\x10\x01\x42\x04nnnn\x6a\x10\x0a\x08location\x12\x04"
