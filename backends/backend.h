@@ -43,18 +43,20 @@
 #include "coding/fragments.h"
 #include "coding/lossy.h"
 #include "coding/measure.h"
+#include "coding/patch.h"
 #include "coding/tile.h"
 #include "core/error.h"
 #include <wcodec/context.h>
 
 /* Raised by hand, by one, with every change of this file or of coding/tiling.h, coding/table.h,
  * coding/blocks.h, coding/device_table.h, coding/fixed.h, coding/fragments.h, coding/lossy.h,
- * coding/measure.h and coding/tile.h that a plugin could notice: plugins of any other number are
- * refused. 6: numbers and sizes are compared one by one. 8: jobs of matrices at a fixed rate. 9:
- * products with these, and their rows; jobs of matrices in fragments. 10: matrices are coded at a
- * fixed rate. 11: indices that are no row's are counted; tensors are kept coded; tensors are coded
- * in tiles. 12: tensors are measured. 13: products y = x W. */
-#define WCODEC_BACKEND_ABI 13u
+ * coding/measure.h, coding/patch.h and coding/tile.h that a plugin could notice: plugins of any
+ * other number are refused. 6: numbers and sizes are compared one by one. 8: jobs of matrices at a
+ * fixed rate. 9: products with these, and their rows; jobs of matrices in fragments. 10: matrices
+ * are coded at a fixed rate. 11: indices that are no row's are counted; tensors are kept coded;
+ * tensors are coded in tiles. 12: tensors are measured. 13: products y = x W. 14: deltas are
+ * applied, and tensors hashed. */
+#define WCODEC_BACKEND_ABI 14u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -72,6 +74,10 @@
     X(wcodec_matrix) \
     X(wcodec_backend_products) \
     X(wcodec_backend_encoders) \
+    X(wcodec_backend_deltas) \
+    X(wcodec_tensor_leaves) \
+    X(wcodec_tensor_patch) \
+    X(wcodec_patch_tile) \
     X(wcodec_tensor_coding) \
     X(wcodec_tensor_totals) \
     X(wcodec_tensor_work) \
@@ -472,6 +478,46 @@ struct wcodec_backend_encoders {
                              const struct wcodec_tensor_measure *measure, wcodec_error *err);
 };
 
+/* Leaves of 64 KiB of a tensor, whole ones, that a device hashes. Places are multiples of 256 in
+ * memory of kind DEVICE, but for the elements', which are of 16. */
+struct wcodec_tensor_leaves {
+    struct wcodec_memory *elements;
+    uint64_t elements_at;
+    struct wcodec_memory *out; /* of each the eight accumulators of its XXH3, 64 bytes */
+    uint64_t out_at;
+    uint64_t count;         /* not 0 */
+    const uint64_t *secret; /* XXH3's own, 24 words */
+};
+
+/* Sparse tiles of a delta, and the tensor in which they change elements. All but the elements, at
+ * a multiple of 16, is in `work`, at multiples of 256. */
+struct wcodec_tensor_patch {
+    struct wcodec_memory *elements;
+    uint64_t elements_at;
+    struct wcodec_memory *work;
+    uint64_t tiles;  /* struct wcodec_patch_tile[count] */
+    uint64_t faults; /* u32[count]: set to 0, or to 1 where a stream is no valid one */
+    uint64_t codes; /* u16[2][WCODEC_PATCH_CODE]: tables of gaps and values, as in coding/delta.h */
+    uint64_t streams; /* of streams_size bytes and at least 4 more */
+    uint64_t streams_size;
+    uint32_t count; /* not 0 */
+    uint8_t element_log2;
+    uint8_t gap_bits, value_bits; /* of codes; 0: there is one number alone */
+    bool xor_values;
+};
+
+struct wcodec_backend_deltas {
+    /* Can it? Cheap, no device work. */
+    bool (*supports)(struct wcodec_device *device);
+
+    /* Both wait for nothing. Of a tile whose stream is no valid one some elements change, none
+     * outside of it. */
+    wcodec_status (*hash)(struct wcodec_queue *queue, const struct wcodec_tensor_leaves *leaves,
+                          wcodec_error *err);
+    wcodec_status (*patch)(struct wcodec_queue *queue, const struct wcodec_tensor_patch *patch,
+                           wcodec_error *err);
+};
+
 struct wcodec_backend {
     /* WCODEC_BACKEND_HEAD. The number is first in every version; the sizes are looked at only if it
      * is this version's. */
@@ -487,6 +533,9 @@ struct wcodec_backend {
 
     /* NULL: none of its devices codes tensors in tiles. */
     const struct wcodec_backend_encoders *encoders;
+
+    /* NULL: none of its devices changes weights where they are. */
+    const struct wcodec_backend_deltas *deltas;
 
     /* Open the backend: load and start the driver, find devices. Without a usable driver
      * WCODEC_ERROR_BACKEND, and the text is the reason that the user sees

@@ -204,7 +204,9 @@ static cu_result find_kernels(struct wcodec_device *d)
         if (wcodec_kernel_takes_tiles(k) && d->limits.kernels[k].there)
             d->there |= (uint64_t)1 << k;
     }
-    const cu_result result = wcodec_cuda_find_tile_encoders(d);
+    cu_result result = wcodec_cuda_find_tile_encoders(d);
+    if (result == 0)
+        result = wcodec_cuda_find_deltas(d);
     return result == 0 && d->tensor_cores ? wcodec_cuda_find_products(d) : result;
 }
 
@@ -543,6 +545,7 @@ WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {
     .name = "cuda",
     .products = &wcodec_cuda_products,
     .encoders = &wcodec_cuda_encoders,
+    .deltas = &wcodec_cuda_deltas,
     .open = cuda_open,
     .close = cuda_close,
     .device_count = cuda_device_count,

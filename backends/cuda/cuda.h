@@ -7,6 +7,7 @@
 
 #include "backends/gpu/encode.h"
 #include "backends/gpu/encode_tiles.h"
+#include "backends/gpu/delta.h"
 #include "backends/gpu/measure.h"
 #include "backends/gpu/kept_product.h"
 #include "backends/gpu/launches.h"
@@ -62,6 +63,7 @@ struct wcodec_device {
     cu_function coded_products[WCODEC_CODED_PRODUCTS];
     cu_function tile_encoders[WCODEC_TILE_ENCODERS];
     cu_function measures[WCODEC_MEASURES];
+    cu_function deltas[WCODEC_DELTA_KERNELS];
     bool tensor_cores; /* that take BF16 */
     bool early_launches;
     struct wcodec_cuda_pool pool;
@@ -145,6 +147,8 @@ wcodec_status wcodec_cuda_code(struct wcodec_queue *queue, const struct wcodec_m
 
 /* Tensors in tiles are coded: encode_tiles.c. */
 cu_result wcodec_cuda_find_tile_encoders(struct wcodec_device *device);
+cu_result wcodec_cuda_find_deltas(struct wcodec_device *device);
+extern const struct wcodec_backend_deltas wcodec_cuda_deltas;
 extern const struct wcodec_backend_encoders wcodec_cuda_encoders;
 
 extern const struct wcodec_backend wcodec_backend_cuda;

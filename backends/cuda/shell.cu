@@ -6,6 +6,7 @@
 #include "backends/kernels/encode_join.h"
 #include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
+#include "backends/kernels/delta.h"
 #include "backends/kernels/measure.h"
 #include "backends/kernels/product_coded.h"
 #include "backends/kernels/product_transposed.h"
@@ -131,3 +132,17 @@ extern "C" __global__ void __launch_bounds__(128)
         wcodec_measure_sums_kernel(&warp, &launch); \
     }
 #include "backends/kernels/measures.def"
+
+extern "C" __global__ void __launch_bounds__(128)
+    wcodec_leaves(const __grid_constant__ wcodec_leaves_launch launch)
+{
+    struct wcodec_warp warp;
+    wcodec_leaves_kernel(&warp, &launch);
+}
+
+extern "C" __global__ void __launch_bounds__(32)
+    wcodec_patch(const __grid_constant__ wcodec_patch_launch launch)
+{
+    struct wcodec_warp warp;
+    wcodec_patch_kernel(&warp, &launch);
+}

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/batch.h"
 #include "backends/cpu/cpu.h"
+#include "backends/emulate/delta.h"
 #include "backends/emulate/encode.h"
 #include "backends/emulate/kept.h"
 #include "backends/emulate/kernels.h"
@@ -219,5 +220,6 @@ struct wcodec_backend wcodec_emulated_backend(void)
     b.batch_destroy = batch_destroy;
     b.products = &wcodec_emulated_products;
     b.encoders = &wcodec_emulated_encoders;
+    b.deltas = &wcodec_emulated_deltas;
     return b;
 }

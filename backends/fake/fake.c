@@ -17,6 +17,7 @@
 #include "backends/fake/queue.h"
 #include "backends/cpu/cpu.h"
 #include "backends/emulate/fibers.h"
+#include "backends/emulate/delta.h"
 #include "backends/emulate/product.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -624,10 +625,43 @@ static const struct wcodec_backend_products fake_products = {
     .kept_free = fake_kept_free,
 };
 
+static bool fake_deltas(struct wcodec_device *device)
+{
+    return !is_mode("nodeltas") && wcodec_emulated_deltas.supports(device);
+}
+
+/* At once, too, after what the queue has. */
+static wcodec_status before_delta(struct wcodec_queue *queue, struct wcodec_memory *elements,
+                                  wcodec_error *err)
+{
+    wcodec_status status = begin_call(err);
+    if (status == WCODEC_OK)
+        status = check_owner(queue, elements, err);
+    return status == WCODEC_OK ? wait_until((struct fake_queue *)queue, UINT64_MAX, err) : status;
+}
+
+static wcodec_status fake_hash(struct wcodec_queue *queue,
+                               const struct wcodec_tensor_leaves *leaves, wcodec_error *err)
+{
+    const wcodec_status status = before_delta(queue, leaves->elements, err);
+    return status == WCODEC_OK ? wcodec_emulated_deltas.hash(queue, leaves, err) : status;
+}
+
+static wcodec_status fake_patch(struct wcodec_queue *queue, const struct wcodec_tensor_patch *patch,
+                                wcodec_error *err)
+{
+    const wcodec_status status = before_delta(queue, patch->elements, err);
+    return status == WCODEC_OK ? wcodec_emulated_deltas.patch(queue, patch, err) : status;
+}
+
+static const struct wcodec_backend_deltas fake_delta_functions = {fake_deltas, fake_hash,
+                                                                  fake_patch};
+
 const struct wcodec_backend wcodec_backend_fake = {
     WCODEC_BACKEND_HEAD,
     .name = "fake",
     .products = &fake_products,
+    .deltas = &fake_delta_functions,
     .open = fake_open,
     .close = fake_close,
     .device_count = fake_device_count,

@@ -95,13 +95,13 @@ static wcodec_status prepare(struct target *t, wcodec_error *err)
                             t->piece / WCODEC_LEAF_BYTES + 2, err);
 }
 
-static wcodec_status wrong_result(const struct target *t, wcodec_error *err)
+static wcodec_status wrong_result(bool writes, wcodec_error *err)
 {
     return wcodec_fail(err, WCODEC_ERROR_MISMATCH,
-                       t->writes ? "the hash of the result differs: the weights were not those "
-                                   "of the old snapshot, and are now of neither"
-                                 : "the hash of what it would become differs: the weights are not "
-                                   "those of the old snapshot");
+                       writes ? "the hash of the result differs: the weights were not those "
+                                "of the old snapshot, and are now of neither"
+                              : "the hash of what it would become differs: the weights are not "
+                                "those of the old snapshot");
 }
 
 static wcodec_status apply_tensor(struct wcodec_sync_apply *a, const struct wcodec_sync_tensor *s,
@@ -120,10 +120,26 @@ static wcodec_status apply_tensor(struct wcodec_sync_apply *a, const struct wcod
     for (uint64_t at = 0; at < size && status == WCODEC_OK; at += t.piece)
         status = apply_piece(&t, at, size - at < t.piece ? size : at + t.piece, err);
     if (status == WCODEC_OK && wcodec_tree_end(&t.tree, size).low != s->after)
-        status = wrong_result(&t, err);
+        status = wrong_result(t.writes, err);
     wcodec_tree_free(&t.tree);
     wcodec_free(&a->context->allocator, t.scratch);
     wcodec_decoder_close(&t.decoder);
+    return status;
+}
+
+/* The same by the device that has it. */
+static wcodec_status apply_on_device(struct wcodec_sync_apply *a,
+                                     const struct wcodec_sync_tensor *s, wcodec_error *err)
+{
+    uint64_t hash = 0;
+    wcodec_status status = WCODEC_OK;
+    if (!s->equal)
+        status = wcodec_sync_patch_on_device(a, s, err);
+    if (status == WCODEC_OK)
+        status = wcodec_sync_hash_on_device(a->weights, s->weight, &hash, err);
+    if (status == WCODEC_OK && hash != s->after)
+        status = wrong_result(!s->equal, err);
+    wcodec_cancel_count(&a->cancel, s->entry->size);
     return status;
 }
 
@@ -136,7 +152,8 @@ static void apply_task(void *argument, size_t i)
     if (atomic_load(&a->failure.failed) || t->tied)
         return;
     if (t->entry->size != 0 && !(t->equal && a->proven))
-        status = apply_tensor(a, t, &error);
+        status = !a->trial && wcodec_sync_patches(a, t) ? apply_on_device(a, t, &error)
+                                                        : apply_tensor(a, t, &error);
     if (status == WCODEC_OK && !a->trial)
         a->states[t->weight] = WCODEC_DELTA_STATE_AFTER;
     if (status == WCODEC_OK)
@@ -157,6 +174,27 @@ static wcodec_status run(struct wcodec_sync_apply *a, bool trial, bool proven, w
     return wcodec_sync_failure_end(&a->failure, err);
 }
 
+/* Those of `wanted` that a device hashes, which are wanted no more then. */
+static wcodec_status hash_on_devices(struct wcodec_sync_apply *a, uint8_t *wanted, uint64_t *hashes,
+                                     wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t i = 0; i < a->count && status == WCODEC_OK; i++) {
+        const struct wcodec_sync_tensor *t = &a->tensors[i];
+        if (!wanted[t->weight] || !wcodec_sync_on_device(a->weights, t->weight))
+            continue;
+        wanted[t->weight] = 0;
+        status = wcodec_cancel_check(&a->cancel, err);
+        if (status != WCODEC_OK)
+            break;
+        status = wcodec_sync_hash_on_device(a->weights, t->weight, &hashes[t->weight], err);
+        if (status != WCODEC_OK)
+            wcodec_sync_prefix(t->entry, err);
+        wcodec_cancel_count(&a->cancel, t->entry->size);
+    }
+    return status;
+}
+
 /* Are the weights that deltas are of those of the old snapshot? */
 static wcodec_status verify_before(struct wcodec_sync_apply *a, wcodec_error *err)
 {
@@ -171,10 +209,12 @@ static wcodec_status verify_before(struct wcodec_sync_apply *a, wcodec_error *er
     for (uint64_t i = 0; i < a->count && status == WCODEC_OK; i++)
         wanted[a->tensors[i].weight] = a->tensors[i].entry->coding == WCODEC_CODING_DELTA;
     if (status == WCODEC_OK)
+        status = hash_on_devices(a, wanted, hashes, err);
+    if (status == WCODEC_OK)
         status = wcodec_sync_hash(a->weights, wanted, hashes, NULL, &a->cancel, err);
     for (uint64_t i = 0; i < a->count && status == WCODEC_OK; i++) {
         const struct wcodec_sync_tensor *t = &a->tensors[i];
-        if (!wanted[t->weight] || hashes[t->weight] == t->before)
+        if (t->entry->coding != WCODEC_CODING_DELTA || hashes[t->weight] == t->before)
             continue;
         status = wcodec_fail(err, WCODEC_ERROR_MISMATCH,
                              "the weights are not those of the old snapshot, of which the message "

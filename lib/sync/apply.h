@@ -54,4 +54,12 @@ struct wcodec_decoder_input wcodec_sync_input(const struct wcodec_sync_apply *ap
 /* Put a tensor's name in front of an error that has none. */
 void wcodec_sync_prefix(const struct wcodec_entry *entry, wcodec_error *err);
 
+/* Can this tensor be changed in the memory of the device that has it? */
+bool wcodec_sync_patches(const struct wcodec_sync_apply *apply,
+                         const struct wcodec_sync_tensor *tensor);
+/* Change it so, and wait for that. Its state is BROKEN from when it changes on. */
+wcodec_status wcodec_sync_patch_on_device(struct wcodec_sync_apply *apply,
+                                          const struct wcodec_sync_tensor *tensor,
+                                          wcodec_error *err);
+
 #endif

@@ -55,6 +55,12 @@ wcodec_status wcodec_sync_hash(struct wcodec_save_request *request, const uint8_
                                uint64_t *hashes, uint8_t file[16], struct wcodec_cancel *cancel,
                                wcodec_error *err);
 
+/* Is this tensor in the memory of a device that hashes it there? */
+bool wcodec_sync_on_device(const struct wcodec_save_request *request, uint64_t tensor);
+/* Its hash then. Errors do not name the tensor. */
+wcodec_status wcodec_sync_hash_on_device(struct wcodec_save_request *request, uint64_t tensor,
+                                         uint64_t *hash, wcodec_error *err);
+
 /* The leaf's function of a context. */
 wcodec_leaf_fn wcodec_sync_leaf(const wcodec_context *context);
 

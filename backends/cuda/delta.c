@@ -1,0 +1,53 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Tensors are hashed, and changed by deltas, where they are (backends/kernels/delta.h). */
+#include "backends/cuda/cuda.h"
+
+cu_result wcodec_cuda_find_deltas(struct wcodec_device *d)
+{
+    const cu_result result =
+        d->cu->module_function(&d->deltas[WCODEC_DELTA_LEAVES], d->module, "wcodec_leaves");
+    return result == 0
+               ? d->cu->module_function(&d->deltas[WCODEC_DELTA_PATCH], d->module, "wcodec_patch")
+               : result;
+}
+
+static bool supports(struct wcodec_device *device)
+{
+    (void)device;
+    return true;
+}
+
+static wcodec_status run(struct wcodec_queue *q, enum wcodec_delta_kernel kernel,
+                         struct wcodec_gpu_grid grid, void *launch, wcodec_error *err)
+{
+    const struct wcodec_device *d = q->device;
+    void *arguments[] = {launch};
+    const wcodec_status status = wcodec_cuda_enter(d, err);
+    if (status != WCODEC_OK)
+        return status;
+    const cu_result result = d->cu->launch(d->deltas[kernel], grid.groups, 1, 1, grid.threads, 1, 1,
+                                           0, q->stream, arguments, NULL);
+    return wcodec_cuda_leave(d, result, "cuLaunchKernel", err);
+}
+
+static wcodec_status hash(struct wcodec_queue *q, const struct wcodec_tensor_leaves *leaves,
+                          wcodec_error *err)
+{
+    struct wcodec_leaves_launch l;
+    const struct wcodec_gpu_grid grid =
+        wcodec_gpu_leaves(leaves, leaves->elements->address, leaves->out->address, &l);
+    return run(q, WCODEC_DELTA_LEAVES, grid, &l, err);
+}
+
+static wcodec_status patch(struct wcodec_queue *q, const struct wcodec_tensor_patch *patch,
+                           wcodec_error *err)
+{
+    struct wcodec_patch_launch l;
+    const struct wcodec_gpu_grid grid =
+        wcodec_gpu_patch(patch, patch->elements->address, patch->work->address, &l);
+    return run(q, WCODEC_DELTA_PATCH, grid, &l, err);
+}
+
+const struct wcodec_backend_deltas wcodec_cuda_deltas = {supports, hash, patch};

@@ -1,0 +1,66 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#define WCODEC_FIBERS
+#include "backends/emulate/delta.h"
+
+#include "backends/cpu/batch.h"
+#include "backends/emulate/lanes.h"
+#include "backends/gpu/delta.h"
+#include "backends/kernels/delta.h"
+
+enum { SEED = 1 };
+
+static bool supports(struct wcodec_device *device)
+{
+    (void)device;
+    return wcodec_fibers_supported();
+}
+
+static uint64_t address_of(const struct wcodec_memory *memory)
+{
+    return (uint64_t)(uintptr_t)memory->data;
+}
+
+static void run_leaves(struct wcodec_warp *warp, const void *argument)
+{
+    wcodec_leaves_kernel(warp, argument);
+}
+
+static void run_patch(struct wcodec_warp *warp, const void *argument)
+{
+    wcodec_patch_kernel(warp, argument);
+}
+
+static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_lanes_launch *launch,
+                         wcodec_error *err)
+{
+    struct wcodec_fibers *fibers = wcodec_fibers_create();
+    if (fibers == NULL)
+        return queue->device->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
+    wcodec_lanes_run(fibers, launch);
+    wcodec_fibers_destroy(fibers);
+    return WCODEC_OK;
+}
+
+static wcodec_status hash(struct wcodec_queue *queue, const struct wcodec_tensor_leaves *leaves,
+                          wcodec_error *err)
+{
+    struct wcodec_leaves_launch l;
+    const struct wcodec_gpu_grid g =
+        wcodec_gpu_leaves(leaves, address_of(leaves->elements), address_of(leaves->out), &l);
+    const struct wcodec_lanes_launch lanes = {run_leaves, &l, g.groups, g.threads, 0, SEED};
+    return run(queue, &lanes, err);
+}
+
+static wcodec_status patch(struct wcodec_queue *queue, const struct wcodec_tensor_patch *patch,
+                           wcodec_error *err)
+{
+    struct wcodec_patch_launch l;
+    const struct wcodec_gpu_grid g =
+        wcodec_gpu_patch(patch, address_of(patch->elements), address_of(patch->work), &l);
+    const struct wcodec_lanes_launch lanes = {run_patch, &l, g.groups, g.threads, 0, SEED};
+    return run(queue, &lanes, err);
+}
+
+const struct wcodec_backend_deltas wcodec_emulated_deltas = {supports, hash, patch};

@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Launches of the kernels of backends/kernels/delta.h. */
+#ifndef WCODEC_GPU_DELTA_H
+#define WCODEC_GPU_DELTA_H
+
+#include "backends/backend.h"
+#include "backends/kernels/delta_launch.h"
+
+enum wcodec_delta_kernel { WCODEC_DELTA_LEAVES, WCODEC_DELTA_PATCH, WCODEC_DELTA_KERNELS };
+
+struct wcodec_gpu_grid {
+    uint32_t groups, threads;
+};
+
+/* What a launch is given; addresses are those of the memory. */
+struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *leaves,
+                                         uint64_t elements, uint64_t out,
+                                         struct wcodec_leaves_launch *launch);
+struct wcodec_gpu_grid wcodec_gpu_patch(const struct wcodec_tensor_patch *patch, uint64_t elements,
+                                        uint64_t work, struct wcodec_patch_launch *launch);
+
+#endif

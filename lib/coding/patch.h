@@ -1,0 +1,18 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Sparse tiles of a delta as devices are given them, for the core and for kernels. */
+#ifndef WCODEC_CODING_PATCH_H
+#define WCODEC_CODING_PATCH_H
+
+enum { WCODEC_PATCH_CODE = 4096 /* entries of a code */ };
+
+/* Checked: elements are the tensor's, and the stream is in the streams. */
+struct wcodec_patch_tile {
+    uint64_t first;  /* element */
+    uint64_t stream; /* byte */
+    uint32_t size;   /* bytes */
+    uint32_t count;  /* elements */
+};
+
+#endif
