@@ -483,7 +483,7 @@ struct wcodec_backend_encoders {
 struct wcodec_tensor_leaves {
     struct wcodec_memory *elements;
     uint64_t elements_at;
-    struct wcodec_memory *out; /* of each the eight accumulators of its XXH3, 64 bytes */
+    struct wcodec_memory *out; /* of each its XXH3-128: u64 low, u64 high */
     uint64_t out_at;
     uint64_t count;         /* not 0 */
     const uint64_t *secret; /* XXH3's own, 24 words */

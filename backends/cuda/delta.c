@@ -36,8 +36,8 @@ static wcodec_status hash(struct wcodec_queue *q, const struct wcodec_tensor_lea
                           wcodec_error *err)
 {
     struct wcodec_leaves_launch l;
-    const struct wcodec_gpu_grid grid =
-        wcodec_gpu_leaves(leaves, leaves->elements->address, leaves->out->address, &l);
+    const struct wcodec_gpu_grid grid = wcodec_gpu_leaves(
+        leaves, WCODEC_GPU_LEAVES_WARPS, leaves->elements->address, leaves->out->address, &l);
     return run(q, WCODEC_DELTA_LEAVES, grid, &l, err);
 }
 
@@ -45,8 +45,8 @@ static wcodec_status patch(struct wcodec_queue *q, const struct wcodec_tensor_pa
                            wcodec_error *err)
 {
     struct wcodec_patch_launch l;
-    const struct wcodec_gpu_grid grid =
-        wcodec_gpu_patch(patch, patch->elements->address, patch->work->address, &l);
+    const struct wcodec_gpu_grid grid = wcodec_gpu_patch(
+        patch, WCODEC_GPU_PATCH_WARPS, patch->elements->address, patch->work->address, &l);
     return run(q, WCODEC_DELTA_PATCH, grid, &l, err);
 }
 

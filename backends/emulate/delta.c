@@ -13,8 +13,8 @@ enum { SEED = 1 };
 
 static bool supports(struct wcodec_device *device)
 {
-    (void)device;
-    return wcodec_fibers_supported();
+    (void)device; /* streams are read by words, as devices have them */
+    return wcodec_fibers_supported() && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 }
 
 static uint64_t address_of(const struct wcodec_memory *memory)
@@ -47,8 +47,8 @@ static wcodec_status hash(struct wcodec_queue *queue, const struct wcodec_tensor
                           wcodec_error *err)
 {
     struct wcodec_leaves_launch l;
-    const struct wcodec_gpu_grid g =
-        wcodec_gpu_leaves(leaves, address_of(leaves->elements), address_of(leaves->out), &l);
+    const struct wcodec_gpu_grid g = wcodec_gpu_leaves(
+        leaves, WCODEC_GPU_LEAVES_WARPS, address_of(leaves->elements), address_of(leaves->out), &l);
     const struct wcodec_lanes_launch lanes = {run_leaves, &l, g.groups, g.threads, 0, SEED};
     return run(queue, &lanes, err);
 }
@@ -57,8 +57,8 @@ static wcodec_status patch(struct wcodec_queue *queue, const struct wcodec_tenso
                            wcodec_error *err)
 {
     struct wcodec_patch_launch l;
-    const struct wcodec_gpu_grid g =
-        wcodec_gpu_patch(patch, address_of(patch->elements), address_of(patch->work), &l);
+    const struct wcodec_gpu_grid g = wcodec_gpu_patch(
+        patch, WCODEC_GPU_PATCH_WARPS, address_of(patch->elements), address_of(patch->work), &l);
     const struct wcodec_lanes_launch lanes = {run_patch, &l, g.groups, g.threads, 0, SEED};
     return run(queue, &lanes, err);
 }

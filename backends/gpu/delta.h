@@ -8,17 +8,22 @@
 #include "backends/backend.h"
 #include "backends/kernels/delta_launch.h"
 
+/* Warps of a work-group where nothing else asks for fewer. One alone has a launch's tiles: few of
+ * them are to be on many multiprocessors. */
+enum { WCODEC_GPU_LEAVES_WARPS = 4, WCODEC_GPU_PATCH_WARPS = 1 };
+
 enum wcodec_delta_kernel { WCODEC_DELTA_LEAVES, WCODEC_DELTA_PATCH, WCODEC_DELTA_KERNELS };
 
 struct wcodec_gpu_grid {
     uint32_t groups, threads;
 };
 
-/* What a launch is given; addresses are those of the memory. */
-struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *leaves,
+/* What a launch is given, in work-groups of that many warps; addresses are those of the memory. */
+struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *leaves, unsigned warps,
                                          uint64_t elements, uint64_t out,
                                          struct wcodec_leaves_launch *launch);
-struct wcodec_gpu_grid wcodec_gpu_patch(const struct wcodec_tensor_patch *patch, uint64_t elements,
-                                        uint64_t work, struct wcodec_patch_launch *launch);
+struct wcodec_gpu_grid wcodec_gpu_patch(const struct wcodec_tensor_patch *patch, unsigned warps,
+                                        uint64_t elements, uint64_t work,
+                                        struct wcodec_patch_launch *launch);
 
 #endif

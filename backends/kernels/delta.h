@@ -10,10 +10,10 @@
 #include "backends/kernels/encode_rows.h"
 
 #ifdef WCODEC_SIMT
-/* XXH3-128 of a leaf of 64 KiB as far as its eight accumulators go. It is 64 blocks of 16 stripes
- * of 64 bytes. Four lanes take a block, each a pair of accumulators, which blocks add to in any
- * order; between blocks accumulators are scrambled, which the lanes do for eight blocks together.
- * The last stripe has a key of its own, and is followed by no scrambling. */
+/* XXH3-128 of a leaf of 64 KiB, which is 64 blocks of 16 stripes of 64 bytes. Four lanes take a
+ * block, each a pair of the eight accumulators, which stripes add to in any order; between blocks
+ * accumulators are scrambled, which all lanes do for the eight blocks of a round. The last stripe
+ * has a key of its own, and is followed by no scrambling. */
 WCODEC_DEVICE_FUNCTION void wcodec_leaf_stripe(wcodec_u4 v, uint64_t key0, uint64_t key1,
                                                uint64_t sums[2])
 {
@@ -34,6 +34,38 @@ WCODEC_DEVICE_FUNCTION uint64_t wcodec_shuffle_long(struct wcodec_warp *warp, ui
 WCODEC_DEVICE_FUNCTION uint64_t wcodec_leaf_scramble(uint64_t v, uint64_t key)
 {
     return (v ^ v >> 47 ^ key) * 0x9e3779b1u;
+}
+
+/* Eight bytes of the secret from any byte on, but not its last word. */
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_leaf_key(const struct wcodec_leaves_launch *l, uint32_t at)
+{
+    const uint32_t shift = 8 * (at & 7);
+    const uint64_t low = l->secret[at >> 3];
+    return shift == 0 ? low : low >> shift | l->secret[(at >> 3) + 1] << (64 - shift);
+}
+
+/* Both halves of the product of 64 bits by 64, one over the other. */
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_leaf_fold(uint64_t a, uint64_t b)
+{
+    const uint64_t mask = 0xffffffff, low = (a & mask) * (b & mask), left = (a >> 32) * (b & mask),
+                   right = (a & mask) * (b >> 32),
+                   middle = (low >> 32) + (left & mask) + (right & mask);
+    return (a * b) ^ ((a >> 32) * (b >> 32) + (left >> 32) + (right >> 32) + (middle >> 32));
+}
+
+/* What is made of all accumulators, of which a lane has a pair; `at`: where its keys begin. */
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_leaf_merge(struct wcodec_warp *warp,
+                                                  const struct wcodec_leaves_launch *l,
+                                                  uint64_t acc0, uint64_t acc1, uint32_t at,
+                                                  uint64_t first)
+{
+    const uint64_t part =
+        wcodec_leaf_fold(acc0 ^ wcodec_leaf_key(l, at), acc1 ^ wcodec_leaf_key(l, at + 8));
+    uint64_t sum = first;
+    for (uint32_t i = 0; i < 4; i++)
+        sum += wcodec_shuffle_long(warp, part, i);
+    sum = (sum ^ sum >> 37) * 0x165667919e3779f9u;
+    return sum ^ sum >> 32;
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_leaf_one(struct wcodec_warp *warp,
@@ -62,10 +94,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_leaf_one(struct wcodec_warp *warp,
         for (uint32_t s = 0; s < 16; s++) {
             const wcodec_u4 v = wcodec_load_once_u4(from + 8192 * round + 64 * s);
             uint64_t key0 = keys[s], key1 = keys[s + 1];
-            if (s == 15 && round == 7 && quad == 7) { /* the secret's from byte 121 on */
-                const uint32_t at = 15 + 2 * pair;
-                key0 = l->secret[at] >> 8 | l->secret[at + 1] << 56;
-                key1 = l->secret[at + 1] >> 8 | l->secret[at + 2] << 56;
+            if (s == 15 && round == 7 && quad == 7) {
+                key0 = wcodec_leaf_key(l, 121 + 16 * pair);
+                key1 = wcodec_leaf_key(l, 129 + 16 * pair);
             }
             wcodec_leaf_stripe(v, key0, key1, sums);
         }
@@ -78,10 +109,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_leaf_one(struct wcodec_warp *warp,
             }
         }
     }
-    if (quad == 0) {
-        WCODEC_GLOBAL uint64_t *out = (WCODEC_GLOBAL uint64_t *)(l->out + 64 * leaf) + 2 * pair;
-        out[0] = acc0;
-        out[1] = acc1;
+    const uint64_t low = wcodec_leaf_merge(warp, l, acc0, acc1, 11 + 16 * pair,
+                                           0x9e3779b185ebca87u << 16),
+                   high = wcodec_leaf_merge(warp, l, acc0, acc1, 117 + 16 * pair,
+                                            ~(0xc2b2ae3d27d4eb4fu << 16));
+    if (lane == 0) {
+        WCODEC_GLOBAL uint64_t *out = (WCODEC_GLOBAL uint64_t *)(l->out + 16 * leaf);
+        out[0] = low;
+        out[1] = high;
     }
 }
 
@@ -95,36 +130,62 @@ WCODEC_DEVICE_FUNCTION void wcodec_leaves_kernel(struct wcodec_warp *warp,
         wcodec_leaf_one(warp, l, leaf);
 }
 
-/* 32 bits of a stream; what is after all streams is no matter, since they are over then. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_patch_peek(const struct wcodec_patch_launch *l, uint64_t at)
+/* Bits of a stream. What is after all streams is no matter: a stream is over then. */
+struct wcodec_patch_bits {
+    const WCODEC_GLOBAL uint32_t *words;
+    uint32_t next, last; /* words */
+    uint64_t buffer;
+    uint32_t filled;
+};
+
+/* At least 33 bits are at hand then. */
+WCODEC_DEVICE_FUNCTION void wcodec_patch_fill(struct wcodec_patch_bits *b)
 {
-    const WCODEC_GLOBAL uint32_t *words = (const WCODEC_GLOBAL uint32_t *)l->streams;
-    const uint64_t i = at >> 5, most = l->words - 1;
-    return (
-        uint32_t)(((uint64_t)words[i < most ? i + 1 : most] << 32 | words[i < most ? i : most]) >>
-                  (at & 31));
+    if (b->filled <= 32) {
+        b->buffer |= (uint64_t)b->words[b->next < b->last ? b->next : b->last] << b->filled;
+        b->next++;
+        b->filled += 32;
+    }
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_patch_drop(struct wcodec_patch_bits *b, uint32_t count)
+{
+    b->buffer >>= count;
+    b->filled -= count;
+}
+
+/* At most 32. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_patch_take(struct wcodec_patch_bits *b, uint32_t count)
+{
+    wcodec_patch_fill(b);
+    const uint32_t v = (uint32_t)(b->buffer & (((uint64_t)1 << count) - 1));
+    wcodec_patch_drop(b, count);
+    return v;
 }
 
 /* A number from 1 on, of `direct` classes of one number each; below: bits of the first octave
- * after these. */
-WCODEC_DEVICE_FUNCTION uint64_t wcodec_patch_number(const struct wcodec_patch_launch *l,
-                                                    uint32_t table, uint32_t bits,
-                                                    const uint32_t direct, const uint32_t below,
-                                                    uint64_t *at)
+ * after these. Lanes wait for a word of their streams once, unless it is a long number. */
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_patch_number(const WCODEC_GLOBAL uint16_t *code,
+                                                    uint32_t bits, const uint32_t direct,
+                                                    const uint32_t below,
+                                                    struct wcodec_patch_bits *b)
 {
-    const WCODEC_GLOBAL uint16_t *codes = (const WCODEC_GLOBAL uint16_t *)l->codes + table;
-    const uint32_t found = codes[wcodec_patch_peek(l, *at) & ((1u << bits) - 1)],
-                   class_of = found >> 4;
-    *at += found & 15;
-    if (class_of < direct)
-        return class_of + 1;
-    const uint32_t more = (class_of - direct) / 2 + below;
-    uint64_t v = wcodec_patch_peek(l, *at);
-    if (more > 32)
-        v |= (uint64_t)wcodec_patch_peek(l, *at + 32) << 32;
-    *at += more;
-    return (uint64_t)(2 + ((class_of - direct) & 1)) << (more & 63) |
-           (v & (((uint64_t)1 << (more & 63)) - 1));
+    wcodec_patch_fill(b);
+    const uint32_t found = code[(uint32_t)b->buffer & ((1u << bits) - 1)], class_of = found >> 4,
+                   length = found & 15;
+    const bool alone = class_of < direct;
+    const uint32_t more = alone ? 0 : (class_of - direct) / 2 + below;
+    uint64_t v;
+    if (length + more <= 32) {
+        v = (uint32_t)(b->buffer >> length) & (((uint64_t)1 << more) - 1);
+        wcodec_patch_drop(b, length + more);
+    } else {
+        wcodec_patch_drop(b, length);
+        v = wcodec_patch_take(b, more < 32 ? more : 32);
+        if (more > 32)
+            v |= (uint64_t)wcodec_patch_take(b, more - 32) << 32;
+    }
+    return alone ? class_of + 1 : (uint64_t)(2 + ((class_of - direct) & 1)) << (more & 63) | v;
 }
 
 WCODEC_DEVICE_FUNCTION uint64_t wcodec_patch_load(uint64_t address, uint32_t log2)
@@ -147,45 +208,64 @@ WCODEC_DEVICE_FUNCTION void wcodec_patch_store(uint64_t address, uint32_t log2, 
         *(WCODEC_GLOBAL uint64_t *)address = v;
 }
 
-/* Returns whether the stream is a valid one. An element is stored when the next one is on its way:
- * a lane waits for memory only once for both. */
-WCODEC_DEVICE_FUNCTION bool wcodec_patch_tile_one(const struct wcodec_patch_launch *l,
+/* Elements that are read together, so that a lane waits for memory once for all of them. */
+#define WCODEC_PATCH_AHEAD 6
+
+/* A tile by one lane. Returns whether its stream is a valid one. */
+WCODEC_DEVICE_FUNCTION bool wcodec_patch_tile_one(const uint32_t log2,
+                                                  const struct wcodec_patch_launch *l,
                                                   const WCODEC_GLOBAL struct wcodec_patch_tile *t)
 {
-    const uint64_t begin = 8 * t->stream, end = begin + 8 * (uint64_t)t->size,
-                   mask = ~(uint64_t)0 >> (64 - (8u << l->element_log2));
-    const uint32_t count = t->count;
-    uint64_t at = begin, held_at = 0, held = 0, held_value = 0;
-    bool good = true;
-    for (uint32_t i = 0; i < count && good; i++) {
-        const uint64_t gap = wcodec_patch_number(l, 0, l->gap_bits, 1, 0, &at) - 1;
-        good = gap <= count - i && at <= end;
-        i += good ? (uint32_t)gap : 0;
-        if (!good || i == count)
-            break;
-        const uint64_t value = wcodec_patch_number(l, WCODEC_PATCH_CODE, l->value_bits, 16, 3, &at);
-        good = value <= mask && at <= end;
-        if (good) {
-            const uint64_t address = l->elements + ((t->first + i) << l->element_log2),
-                           base = wcodec_patch_load(address, l->element_log2);
-            if (held_at)
-                wcodec_patch_store(held_at, l->element_log2,
-                                   l->xor_values
-                                       ? held ^ held_value
-                                       : held + (held_value >> 1 ^ (0 - (held_value & 1))));
-            held_at = address;
-            held = base;
-            held_value = value;
+    const WCODEC_GLOBAL uint16_t *gaps = (const WCODEC_GLOBAL uint16_t *)l->codes,
+                                 *values = gaps + WCODEC_PATCH_CODE;
+    const uint32_t count = t->count, size = t->size, before = 8 * (uint32_t)(t->stream & 3);
+    const uint64_t first = l->elements + (t->first << log2), word = t->stream >> 2,
+                   left = l->words - 1 - word, mask = ~(uint64_t)0 >> (64 - (8u << log2));
+    struct wcodec_patch_bits b = {.words = (const WCODEC_GLOBAL uint32_t *)l->streams + word,
+                                  .last = left < 0xffffffffu ? (uint32_t)left : 0xffffffffu};
+    bool good = true, over = count == 0;
+    uint32_t i = 0;
+    wcodec_patch_fill(&b);
+    wcodec_patch_drop(&b, before);
+    while (!over) {
+        uint32_t places[WCODEC_PATCH_AHEAD];
+        uint64_t changes[WCODEC_PATCH_AHEAD], held[WCODEC_PATCH_AHEAD];
+        WCODEC_UNROLL_ALL
+        for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++) {
+            places[k] = count;
+            changes[k] = 0;
+            if (over)
+                continue;
+            const uint64_t gap = wcodec_patch_number(gaps, l->gap_bits, 1, 0, &b) - 1;
+            good = gap <= count - i;
+            i += good ? (uint32_t)gap : 0;
+            if (good && i < count) {
+                changes[k] = wcodec_patch_number(values, l->value_bits, 16, 3, &b);
+                good = changes[k] <= mask;
+                places[k] = good ? i : count;
+                i++;
+            }
+            over = !good || i >= count;
         }
+        WCODEC_UNROLL_ALL
+        for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++)
+            held[k] = places[k] < count
+                          ? wcodec_patch_load(first + ((uint64_t)places[k] << log2), log2)
+                          : 0;
+        WCODEC_UNROLL_ALL
+        for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++)
+            if (places[k] < count)
+                wcodec_patch_store(first + ((uint64_t)places[k] << log2), log2,
+                                   l->xor_values
+                                       ? held[k] ^ changes[k]
+                                       : held[k] + (changes[k] >> 1 ^ (0 - (changes[k] & 1))));
     }
-    if (held_at)
-        wcodec_patch_store(held_at, l->element_log2,
-                           l->xor_values ? held ^ held_value
-                                         : held + (held_value >> 1 ^ (0 - (held_value & 1))));
-    if (!good || (at - begin + 7) / 8 != t->size)
+    /* What was read from beyond its end shows here, too. */
+    const uint64_t taken = 32 * (uint64_t)b.next - b.filled - before, bits = 8 * (uint64_t)size;
+    if (!good || (taken + 7) / 8 != size)
         return false;
-    const uint32_t left = (uint32_t)((end - at) & 7);
-    return (wcodec_patch_peek(l, at) & ((1u << left) - 1)) == 0;
+    wcodec_patch_fill(&b);
+    return (b.buffer & ((1u << ((uint32_t)(bits - taken) & 7)) - 1)) == 0;
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_patch_kernel(struct wcodec_warp *warp,
@@ -198,7 +278,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_patch_kernel(struct wcodec_warp *warp,
         return;
     const WCODEC_GLOBAL struct wcodec_patch_tile *t =
         (const WCODEC_GLOBAL struct wcodec_patch_tile *)l->tiles + number;
-    ((WCODEC_GLOBAL uint32_t *)l->faults)[number] = !wcodec_patch_tile_one(l, t);
+    const bool good = l->element_log2 == 1 ? wcodec_patch_tile_one(1, l, t)
+                                           : wcodec_patch_tile_one(l->element_log2, l, t);
+    ((WCODEC_GLOBAL uint32_t *)l->faults)[number] = !good;
 }
 #endif
 

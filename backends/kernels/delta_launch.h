@@ -13,7 +13,7 @@ enum { WCODEC_LEAVES_SECRET = 24 };
 
 struct wcodec_leaves_launch {
     uint64_t elements; /* a multiple of 16 */
-    uint64_t out;      /* u64[8] a leaf */
+    uint64_t out;      /* u64[2] a leaf: the low half of its hash, then the high one */
     uint64_t count;
     uint64_t secret[WCODEC_LEAVES_SECRET];
 };

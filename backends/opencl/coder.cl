@@ -1,16 +1,47 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The kernels of backends/kernels/tile_encoders.def and measures.def in OpenCL C: what is launched,
- * and nothing else. A program has one kernel. WCODEC_CODER is its step: 0 a row of its own, of
- * which WCODEC_CODER_ELEMENT_LOG2, _RAW and _PROFILE are the columns, 1 tiles of any tensor, 2
- * sums, 3 join; 4 measuring elements of that size, 5 its sums.
+/* The kernels of backends/kernels/tile_encoders.def, measures.def and delta.h in OpenCL C: what is
+ * launched, and nothing else. A program has one kernel. WCODEC_CODER is its step: 0 a row of its
+ * own, of which WCODEC_CODER_ELEMENT_LOG2, _RAW and _PROFILE are the columns, 1 tiles of any
+ * tensor, 2 sums, 3 join; 4 measuring elements of that size, 5 its sums; 6 hashes of leaves, 7
+ * tiles of a delta.
  *
  * A launch's addresses are offsets in the buffers that it is given, as in product.cl. */
+#include "backends/kernels/delta.h"
 #include "backends/kernels/encode_join.h"
 #include "backends/kernels/measure.h"
 
-#if WCODEC_CODER >= 4
+#if WCODEC_CODER == 6
+WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint8_t *out,
+                                       const struct wcodec_leaves_launch launch,
+                                       __local uint4 *shared)
+{
+    struct wcodec_leaves_launch l = launch;
+    struct wcodec_warp warp;
+    WCODEC_WARP_OPEN
+    l.elements += (ulong)elements;
+    l.out += (ulong)out;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    wcodec_leaves_kernel(&warp, &l);
+}
+#elif WCODEC_CODER == 7
+WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint8_t *work,
+                                       const struct wcodec_patch_launch launch,
+                                       __local uint4 *shared)
+{
+    struct wcodec_patch_launch l = launch;
+    struct wcodec_warp warp;
+    WCODEC_WARP_OPEN
+    l.elements += (ulong)elements;
+    l.tiles += (ulong)work;
+    l.faults += (ulong)work;
+    l.codes += (ulong)work;
+    l.streams += (ulong)work;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    wcodec_patch_kernel(&warp, &l);
+}
+#elif WCODEC_CODER >= 4
 WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint8_t *work,
                                        const struct wcodec_measure_launch launch,
                                        __local uint4 *shared)

@@ -12,26 +12,32 @@ enum {
      * others have at least, 32 KiB, takes several of them at a time so. */
     COPIES_NVIDIA_LOG2 = 2,
     COPIES_OTHER_LOG2 = 0,
-    BUFFERS = 3 + WCODEC_AREAS, /* of a launch */
-    MEASURE_BUFFERS = 2,
     MEASURE_GROUPS = 4, /* of a multiprocessor, for which registers are to be enough */
+    DELTA_GROUPS = 3,
     CODED = WCODEC_TILE_ENCODER_code_any,
-    MEASURED = WCODEC_TILE_ENCODERS /* kernels from here on are those of measures.def */
+    MEASURED = WCODEC_OPENCL_MEASURING,
+    DELTAS = WCODEC_OPENCL_DELTAS
 };
 
 /* As coder.cl numbers the steps. */
 static unsigned step_of(unsigned kernel)
 {
+    if (kernel >= DELTAS)
+        return 6 + kernel - DELTAS;
     if (kernel >= MEASURED)
         return kernel == MEASURED + WCODEC_MEASURE_measure_sums ? 5 : 4;
     return kernel < CODED ? 0 : 1 + kernel - CODED;
 }
 
-/* A row; of a measuring kernel what the compiler is told. */
+/* A row; of a kernel that does not code what the compiler is told. */
 static struct wcodec_tile_encoder_row row_of(unsigned kernel)
 {
+    static const char *const deltas[WCODEC_DELTA_KERNELS] = {"leaves", "patch"};
     if (kernel < MEASURED)
         return wcodec_tile_encoder_rows[kernel];
+    if (kernel >= DELTAS)
+        return (struct wcodec_tile_encoder_row){.name = deltas[kernel - DELTAS],
+                                                .groups = DELTA_GROUPS};
     return (struct wcodec_tile_encoder_row){.name = wcodec_measure_names[kernel - MEASURED],
                                             .element_log2 = (uint8_t)((kernel - MEASURED) & 3),
                                             .groups = MEASURE_GROUPS};
@@ -53,11 +59,12 @@ static struct wcodec_gpu_tiles_form form_of(const struct wcodec_device *d)
     return f;
 }
 
-/* Of a work-group of a kernel. */
-static unsigned warps_of(const struct wcodec_device *d, unsigned kernel)
+unsigned wcodec_opencl_coder_warps(const struct wcodec_device *d, unsigned kernel)
 {
     unsigned warps = form_of(d).warps;
-    while (kernel >= MEASURED && warps > 0 &&
+    if (kernel == DELTAS + WCODEC_DELTA_PATCH && warps > WCODEC_GPU_PATCH_WARPS)
+        warps = WCODEC_GPU_PATCH_WARPS;
+    while (kernel >= MEASURED && kernel < DELTAS && warps > 0 &&
            warps * WCODEC_MEASURE_STAGE > wcodec_opencl_local_memory(d, 0, 32 * warps))
         warps--;
     return warps;
@@ -66,15 +73,20 @@ static unsigned warps_of(const struct wcodec_device *d, unsigned kernel)
 static bool can_code(const struct wcodec_device *d)
 {
     return d->variant != WCODEC_VARIANT_LOOPS && wcodec_opencl_takes_long_kernels(d) &&
-           warps_of(d, MEASURED) > 0;
+           wcodec_opencl_coder_warps(d, MEASURED) > 0;
 }
 
-static bool supports(struct wcodec_device *d, const struct wcodec_tiling *tiling)
+bool wcodec_opencl_has_coders(struct wcodec_device *d)
 {
     pthread_mutex_lock(&d->lock);
     const bool failed = d->coders_failed;
     pthread_mutex_unlock(&d->lock);
-    return can_code(d) && !failed && wcodec_gpu_codes_tiles(tiling);
+    return can_code(d) && !failed;
+}
+
+static bool supports(struct wcodec_device *d, const struct wcodec_tiling *tiling)
+{
+    return wcodec_opencl_has_coders(d) && wcodec_gpu_codes_tiles(tiling);
 }
 
 /* A compiler may give a kernel sub-groups of one work-item where it finds it too long. */
@@ -101,9 +113,9 @@ static wcodec_status make(const struct wcodec_device *d, unsigned kernel,
                  step_of(kernel), row.element_log2, row.raw, row.profile, form.copies_log2);
     if (d->variant == WCODEC_VARIANT_NVIDIA)
         snprintf(more + n, sizeof more - (size_t)n, " -cl-nv-maxrregcount=%u",
-                 65536u / (32 * warps_of(d, kernel) * row.groups) & ~7u);
+                 65536u / (32 * wcodec_opencl_coder_warps(d, kernel) * row.groups) & ~7u);
     c->program.buffers = WCODEC_OPENCL_BUFFERS_2;
-    c->program.items = 32 * warps_of(d, kernel);
+    c->program.items = 32 * wcodec_opencl_coder_warps(d, kernel);
     const wcodec_status status = wcodec_opencl_program_build(d, d->variant, more, &c->program, err);
     if (status != WCODEC_OK)
         return status;
@@ -122,7 +134,7 @@ static wcodec_status make(const struct wcodec_device *d, unsigned kernel,
 
 void wcodec_opencl_encoders_close(struct wcodec_device *d)
 {
-    for (unsigned k = 0; k < WCODEC_TILE_ENCODERS + WCODEC_MEASURES; k++) {
+    for (unsigned k = 0; k < WCODEC_OPENCL_CODERS; k++) {
         struct wcodec_opencl_coder *c = &d->coders[k];
         if (c->kernel != NULL) {
             d->cl->clReleaseKernel(c->kernel);
@@ -153,68 +165,73 @@ static wcodec_status find(struct wcodec_device *d, unsigned kernel, wcodec_error
     return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%s", own.text);
 }
 
+static cl_int enqueue(const struct wcodec_queue *q, const struct wcodec_opencl_coder_launch *l,
+                      const char **call)
+{
+    const struct wcodec_device *d = q->device;
+    cl_kernel kernel = d->coders[l->kernel].kernel;
+    cl_int result = CL_SUCCESS;
+    *call = "clSetKernelArg";
+    for (unsigned i = 0; i < l->buffer_count && result == CL_SUCCESS; i++)
+        result = d->cl->clSetKernelArg(kernel, i, sizeof(cl_mem), &l->buffers[i]);
+    if (result == CL_SUCCESS)
+        result = d->cl->clSetKernelArg(kernel, l->buffer_count, l->arguments_size, l->arguments);
+    if (result == CL_SUCCESS)
+        result = d->cl->clSetKernelArg(kernel, l->buffer_count + 1, l->shared > 16 ? l->shared : 16,
+                                       NULL);
+    if (result == CL_SUCCESS)
+        result = wcodec_opencl_enqueue(d, q->queue, kernel, l->groups, l->threads, NULL, call);
+    return result;
+}
+
+wcodec_status wcodec_opencl_coder_enqueue(struct wcodec_queue *q,
+                                          const struct wcodec_opencl_coder_launch *l,
+                                          wcodec_error *err)
+{
+    struct wcodec_device *d = q->device;
+    const char *call;
+    pthread_mutex_lock(&d->lock);
+    wcodec_status status = find(d, l->kernel, err);
+    if (status == WCODEC_OK) {
+        const cl_int result = enqueue(q, l, &call);
+        if (result != CL_SUCCESS)
+            status = wcodec_opencl_fail(d, result, call, err);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+/* Launches of one tensor, which have the same buffers. */
 struct launching {
     struct wcodec_queue *queue;
-    cl_mem buffers[BUFFERS];
-    unsigned buffer_count;
+    struct wcodec_opencl_coder_launch launch;
     wcodec_status status;
     wcodec_error *err;
 };
 
-/* Buffers, then what the launch is given, then its local memory. */
-struct launch {
-    unsigned kernel;
-    const void *arguments;
-    size_t arguments_size;
-    uint32_t groups, threads, shared;
-};
-
-static cl_int enqueue(const struct launching *w, const struct launch *l, const char **call)
+static int launch(struct launching *w, unsigned kernel, const void *arguments, size_t size,
+                  const uint32_t grid[3])
 {
-    const struct wcodec_device *d = w->queue->device;
-    cl_kernel kernel = d->coders[l->kernel].kernel;
-    cl_int result = CL_SUCCESS;
-    *call = "clSetKernelArg";
-    for (unsigned i = 0; i < w->buffer_count && result == CL_SUCCESS; i++)
-        result = d->cl->clSetKernelArg(kernel, i, sizeof(cl_mem), &w->buffers[i]);
-    if (result == CL_SUCCESS)
-        result = d->cl->clSetKernelArg(kernel, w->buffer_count, l->arguments_size, l->arguments);
-    if (result == CL_SUCCESS)
-        result = d->cl->clSetKernelArg(kernel, w->buffer_count + 1, l->shared > 16 ? l->shared : 16,
-                                       NULL);
-    if (result == CL_SUCCESS)
-        result =
-            wcodec_opencl_enqueue(d, w->queue->queue, kernel, l->groups, l->threads, NULL, call);
-    return result;
-}
-
-static int launch(struct launching *w, const struct launch *l)
-{
-    struct wcodec_device *d = w->queue->device;
-    const char *call;
-    pthread_mutex_lock(&d->lock);
-    w->status = find(d, l->kernel, w->err);
-    if (w->status == WCODEC_OK) {
-        const cl_int result = enqueue(w, l, &call);
-        if (result != CL_SUCCESS)
-            w->status = wcodec_opencl_fail(d, result, call, w->err);
-    }
-    pthread_mutex_unlock(&d->lock);
+    w->launch.kernel = kernel;
+    w->launch.arguments = arguments;
+    w->launch.arguments_size = size;
+    w->launch.groups = grid[0];
+    w->launch.threads = grid[1];
+    w->launch.shared = grid[2];
+    w->status = wcodec_opencl_coder_enqueue(w->queue, &w->launch, w->err);
     return w->status != WCODEC_OK;
 }
 
 static int launch_coding(void *opaque, struct wcodec_gpu_tiles *l)
 {
-    const struct launch own = {l->kernel, &l->arguments, sizeof l->arguments,
-                               l->groups, l->threads,    l->shared};
-    return launch(opaque, &own);
+    const uint32_t grid[3] = {l->groups, l->threads, l->shared};
+    return launch(opaque, l->kernel, &l->arguments, sizeof l->arguments, grid);
 }
 
 static int launch_measuring(void *opaque, struct wcodec_gpu_measuring *l)
 {
-    const struct launch own = {MEASURED + l->kernel, &l->arguments, sizeof l->arguments, l->groups,
-                               l->threads,           l->shared};
-    return launch(opaque, &own);
+    const uint32_t grid[3] = {l->groups, l->threads, l->shared};
+    return launch(opaque, MEASURED + l->kernel, &l->arguments, sizeof l->arguments, grid);
 }
 
 static wcodec_status check_device(const struct wcodec_device *d, wcodec_error *err)
@@ -225,7 +242,7 @@ static wcodec_status check_device(const struct wcodec_device *d, wcodec_error *e
                                        "tiles");
 }
 
-static wcodec_status flush(const struct wcodec_queue *q, wcodec_error *err)
+wcodec_status wcodec_opencl_coders_flush(const struct wcodec_queue *q, wcodec_error *err)
 {
     const cl_int result = q->device->cl->clFlush(q->queue);
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(q->device, result, "clFlush", err);
@@ -241,20 +258,22 @@ static uint64_t address_of(const struct wcodec_memory *memory)
 static wcodec_status code(struct wcodec_queue *q, const struct wcodec_tensor_coding *coding,
                           wcodec_error *err)
 {
-    struct launching w = {.queue = q, .buffer_count = BUFFERS, .err = err};
+    struct launching w = {
+        .queue = q, .launch = {.buffer_count = WCODEC_OPENCL_CODER_BUFFERS}, .err = err};
     const wcodec_status status = check_device(q->device, err);
     if (status != WCODEC_OK)
         return status;
     const struct wcodec_gpu_tiles_form form = form_of(q->device);
-    w.buffers[0] = coding->elements->buffer;
-    w.buffers[1] = coding->work->buffer;
-    w.buffers[2] = coding->directory.memory->buffer;
+    w.launch.buffers[0] = coding->elements->buffer;
+    w.launch.buffers[1] = coding->work->buffer;
+    w.launch.buffers[2] = coding->directory.memory->buffer;
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         const struct wcodec_memory *memory = coding->areas[a].memory;
-        w.buffers[3 + a] = memory != NULL ? memory->buffer : coding->work->buffer;
+        w.launch.buffers[3 + a] = memory != NULL ? memory->buffer : coding->work->buffer;
     }
-    return wcodec_gpu_code_tiles(coding, &form, address_of, launch_coding, &w) != 0 ? w.status
-                                                                                    : flush(q, err);
+    return wcodec_gpu_code_tiles(coding, &form, address_of, launch_coding, &w) != 0
+               ? w.status
+               : wcodec_opencl_coders_flush(q, err);
 }
 
 /* Programs have the work-groups of those that code, or smaller ones: a warp's counts need more
@@ -264,17 +283,16 @@ static wcodec_status measure(struct wcodec_queue *q, const struct wcodec_tensor_
 {
     struct launching w = {
         .queue = q,
-        .buffers = {m->elements->buffer, m->work->buffer},
-        .buffer_count = MEASURE_BUFFERS,
+        .launch = {.buffers = {m->elements->buffer, m->work->buffer}, .buffer_count = 2},
         .err = err,
     };
     const wcodec_status status = check_device(q->device, err);
     if (status != WCODEC_OK)
         return status;
-    return wcodec_gpu_measure_tensor(m, warps_of(q->device, MEASURED), address_of, launch_measuring,
-                                     &w) != 0
+    return wcodec_gpu_measure_tensor(m, wcodec_opencl_coder_warps(q->device, MEASURED), address_of,
+                                     launch_measuring, &w) != 0
                ? w.status
-               : flush(q, err);
+               : wcodec_opencl_coders_flush(q, err);
 }
 
 const struct wcodec_backend_encoders wcodec_opencl_encoders = {supports, code, measure};

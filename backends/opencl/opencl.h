@@ -5,6 +5,7 @@
 #ifndef WCODEC_OPENCL_OPENCL_H
 #define WCODEC_OPENCL_OPENCL_H
 
+#include "backends/gpu/delta.h"
 #include "backends/gpu/encode_tiles.h"
 #include "backends/gpu/launches.h"
 #include "backends/gpu/measure.h"
@@ -63,7 +64,13 @@ struct wcodec_opencl_product {
     cl_kernel kernel; /* set and launched under the device's lock */
 };
 
-/* One of tile_encoders.def and, after these, measures.def. */
+/* Kernels that coders are: of tile_encoders.def, of measures.def, of enum wcodec_delta_kernel. */
+enum {
+    WCODEC_OPENCL_MEASURING = WCODEC_TILE_ENCODERS,
+    WCODEC_OPENCL_DELTAS = WCODEC_OPENCL_MEASURING + WCODEC_MEASURES,
+    WCODEC_OPENCL_CODERS = WCODEC_OPENCL_DELTAS + WCODEC_DELTA_KERNELS
+};
+
 struct wcodec_opencl_coder {
     struct wcodec_opencl_program program;
     cl_kernel kernel; /* set and launched under the device's lock */
@@ -123,7 +130,7 @@ struct wcodec_device {
     struct wcodec_opencl_product rows[WCODEC_ROWS_KERNELS];
     bool plain_products;                    /* by work-items without tensor cores */
     cl_kernel kept_kernels[WCODEC_KERNELS]; /* set and launched under the lock */
-    struct wcodec_opencl_coder coders[WCODEC_TILE_ENCODERS + WCODEC_MEASURES];
+    struct wcodec_opencl_coder coders[WCODEC_OPENCL_CODERS];
     bool coders_failed; /* one of them does not compile: none is used any more */
     struct wcodec_opencl_buffers kept[WCODEC_OPENCL_BUFFERS_KEPT];
     unsigned kept_count;
@@ -290,6 +297,31 @@ void wcodec_opencl_kept_close(struct wcodec_device *device);
 /* Coding in tiles: encode_tiles.c. */
 extern const struct wcodec_backend_encoders wcodec_opencl_encoders;
 void wcodec_opencl_encoders_close(struct wcodec_device *device);
+
+/* What that has in common with deltas, delta.c: programs of coder.cl, one a kernel, made when it is
+ * needed first. */
+enum { WCODEC_OPENCL_CODER_BUFFERS = 3 + WCODEC_AREAS };
+
+/* Buffers, then what the launch is given, then its local memory. */
+struct wcodec_opencl_coder_launch {
+    unsigned kernel;
+    const void *arguments;
+    size_t arguments_size;
+    uint32_t groups, threads, shared;
+    cl_mem buffers[WCODEC_OPENCL_CODER_BUFFERS];
+    unsigned buffer_count;
+};
+
+/* Can it, as far as is known? */
+bool wcodec_opencl_has_coders(struct wcodec_device *device);
+/* Warps of a work-group. */
+unsigned wcodec_opencl_coder_warps(const struct wcodec_device *device, unsigned kernel);
+wcodec_status wcodec_opencl_coder_enqueue(struct wcodec_queue *queue,
+                                          const struct wcodec_opencl_coder_launch *launch,
+                                          wcodec_error *err);
+wcodec_status wcodec_opencl_coders_flush(const struct wcodec_queue *queue, wcodec_error *err);
+
+extern const struct wcodec_backend_deltas wcodec_opencl_deltas;
 
 /* The kernels' source, joined at build time. */
 extern const char wcodec_opencl_source[];

@@ -182,8 +182,12 @@ typedef struct wcodec_delta_report {
  * on which no work had begun are as they were, all others are new. The error names a tensor that
  * failed.
  *
- * They are decoded by the CPU; those in a device's memory come and go by pieces. Memory beside the
- * message: 4 MiB for each thread, and what decoding takes.
+ * Tensors of at least 64 KiB in a device's memory are hashed there, and changed there where the
+ * message has no tile of them but equal and sparse ones: only the message's bytes go to the device,
+ * by pieces of 1 MiB that threads send at once. (CUDA, and OpenCL devices that are no processors,
+ * at offsets that are multiples of 16.) All else is decoded by the CPU; from and to a device it
+ * comes and goes by pieces. Memory beside the message: 4 MiB for each thread, what decoding takes,
+ * and as much on the device as of pinned memory.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_CORRUPT (a message that
  * is damaged, or none), WCODEC_ERROR_NEWER, WCODEC_ERROR_NOT_FOUND (a tensor that the receiver does

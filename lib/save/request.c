@@ -248,6 +248,7 @@ void wcodec_save_request_free(struct wcodec_save_request *r)
             continue;
         (void)r->device->backend->queue_wait(lane->queue, NULL);
         wcodec_staging_release(&r->owner, &lane->staging);
+        wcodec_staging_release(&r->owner, &lane->work);
         r->device->backend->queue_destroy(lane->queue);
     }
     if (r->after != NULL)

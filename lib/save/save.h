@@ -25,8 +25,9 @@ struct wcodec_save_place {
 };
 
 struct wcodec_save_lane {
-    struct wcodec_queue *queue; /* NULL: not made yet */
-    struct wcodec_staging staging;
+    struct wcodec_queue *queue;    /* NULL: not made yet */
+    struct wcodec_staging staging; /* WCODEC_SAVE_LANE_BYTES, pinned */
+    struct wcodec_staging work;    /* of the device, for who has the lane */
     bool busy;
 };
 
@@ -64,6 +65,12 @@ void wcodec_save_request_free(struct wcodec_save_request *request);
 /* The file as a source; of the request (a wcodec_source_fn). Errors name the tensor. */
 wcodec_status wcodec_save_read(void *request, uint64_t offset, void *dst, size_t size,
                                wcodec_error *err);
+
+/* A lane that is free, with its queue and pinned memory: waits for one. Give it back with nothing
+ * in its queue. */
+wcodec_status wcodec_save_lane_take(struct wcodec_save_request *request,
+                                    struct wcodec_save_lane **lane, wcodec_error *err);
+void wcodec_save_lane_give(struct wcodec_save_request *request, struct wcodec_save_lane *lane);
 
 /* The other way, for weights that change where they are: bytes of a tensor in a device's memory,
  * which the host does not see. Errors do not name it. */

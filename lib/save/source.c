@@ -93,6 +93,23 @@ static wcodec_status prepare_lane(struct wcodec_save_request *r, struct wcodec_s
     return status;
 }
 
+wcodec_status wcodec_save_lane_take(struct wcodec_save_request *r, struct wcodec_save_lane **lane,
+                                    wcodec_error *err)
+{
+    struct wcodec_save_lane *taken = take_lane(r);
+    const wcodec_status status = prepare_lane(r, taken, err);
+    if (status == WCODEC_OK)
+        *lane = taken;
+    else
+        give_lane(r, taken);
+    return status;
+}
+
+void wcodec_save_lane_give(struct wcodec_save_request *r, struct wcodec_save_lane *lane)
+{
+    give_lane(r, lane);
+}
+
 /* Bytes [at, end), at most as many as a lane has room for, some of which are the device's. What of
  * them lies one after the other in the device is copied at once, small tensors in one buffer. */
 static wcodec_status bring(struct wcodec_save_request *r, struct wcodec_save_lane *lane,

@@ -5,6 +5,7 @@
  */
 #include "sync/apply.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "core/options.h"
 #include <string.h>
@@ -127,16 +128,22 @@ static wcodec_status apply_tensor(struct wcodec_sync_apply *a, const struct wcod
     return status;
 }
 
-/* The same by the device that has it. */
+/* The same by the device that has it, where it can. */
 static wcodec_status apply_on_device(struct wcodec_sync_apply *a,
-                                     const struct wcodec_sync_tensor *s, wcodec_error *err)
+                                     const struct wcodec_sync_tensor *s, bool *taken,
+                                     wcodec_error *err)
 {
     uint64_t hash = 0;
     wcodec_status status = WCODEC_OK;
+    *taken = !a->trial && wcodec_sync_patches(a, s);
+    if (*taken && !s->equal)
+        status = wcodec_sync_patch_on_device(a, s, taken, err);
+    if (status != WCODEC_OK || !*taken)
+        return status;
     if (!s->equal)
-        status = wcodec_sync_patch_on_device(a, s, err);
-    if (status == WCODEC_OK)
-        status = wcodec_sync_hash_on_device(a->weights, s->weight, &hash, err);
+        wcodec_log(a->context, WCODEC_LOG_DEBUG, "tensor \"%.200s\" is changed where it is by %s",
+                   s->entry->name, a->weights->device->name);
+    status = wcodec_sync_hash_on_device(a->weights, s->weight, &hash, err);
     if (status == WCODEC_OK && hash != s->after)
         status = wrong_result(!s->equal, err);
     wcodec_cancel_count(&a->cancel, s->entry->size);
@@ -149,11 +156,14 @@ static void apply_task(void *argument, size_t i)
     const struct wcodec_sync_tensor *t = &a->tensors[i];
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
+    bool taken = false;
     if (atomic_load(&a->failure.failed) || t->tied)
         return;
-    if (t->entry->size != 0 && !(t->equal && a->proven))
-        status = !a->trial && wcodec_sync_patches(a, t) ? apply_on_device(a, t, &error)
-                                                        : apply_tensor(a, t, &error);
+    if (t->entry->size != 0 && !(t->equal && a->proven)) {
+        status = apply_on_device(a, t, &taken, &error);
+        if (status == WCODEC_OK && !taken)
+            status = apply_tensor(a, t, &error);
+    }
     if (status == WCODEC_OK && !a->trial)
         a->states[t->weight] = WCODEC_DELTA_STATE_AFTER;
     if (status == WCODEC_OK)
@@ -174,25 +184,44 @@ static wcodec_status run(struct wcodec_sync_apply *a, bool trial, bool proven, w
     return wcodec_sync_failure_end(&a->failure, err);
 }
 
+/* Hashes of weights that a device has. */
+struct before {
+    struct wcodec_sync_apply *apply;
+    uint8_t *wanted;
+    uint64_t *hashes;
+};
+
+static void before_task(void *argument, size_t i)
+{
+    const struct before *b = argument;
+    struct wcodec_sync_apply *a = b->apply;
+    const struct wcodec_sync_tensor *t = &a->tensors[i];
+    wcodec_error error = {0};
+    if (atomic_load(&a->failure.failed) || !b->wanted[t->weight] ||
+        !wcodec_sync_on_device(a->weights, t->weight))
+        return;
+    wcodec_status status = wcodec_cancel_check(&a->cancel, &error);
+    if (status == WCODEC_OK) {
+        status = wcodec_sync_hash_on_device(a->weights, t->weight, &b->hashes[t->weight], &error);
+        if (status != WCODEC_OK)
+            wcodec_sync_prefix(t->entry, &error);
+    }
+    b->wanted[t->weight] = 0;
+    wcodec_cancel_count(&a->cancel, t->entry->size);
+    if (status != WCODEC_OK)
+        wcodec_sync_failure_note(&a->failure, i, status, &error);
+}
+
 /* Those of `wanted` that a device hashes, which are wanted no more then. */
 static wcodec_status hash_on_devices(struct wcodec_sync_apply *a, uint8_t *wanted, uint64_t *hashes,
                                      wcodec_error *err)
 {
-    wcodec_status status = WCODEC_OK;
-    for (uint64_t i = 0; i < a->count && status == WCODEC_OK; i++) {
-        const struct wcodec_sync_tensor *t = &a->tensors[i];
-        if (!wanted[t->weight] || !wcodec_sync_on_device(a->weights, t->weight))
-            continue;
-        wanted[t->weight] = 0;
-        status = wcodec_cancel_check(&a->cancel, err);
-        if (status != WCODEC_OK)
-            break;
-        status = wcodec_sync_hash_on_device(a->weights, t->weight, &hashes[t->weight], err);
-        if (status != WCODEC_OK)
-            wcodec_sync_prefix(t->entry, err);
-        wcodec_cancel_count(&a->cancel, t->entry->size);
-    }
-    return status;
+    struct before b = {a, wanted, hashes};
+    const wcodec_status status = wcodec_sync_failure_init(&a->failure, err);
+    if (status != WCODEC_OK)
+        return status;
+    wcodec_run(a->context, before_task, &b, (size_t)a->count);
+    return wcodec_sync_failure_end(&a->failure, err);
 }
 
 /* Are the weights that deltas are of those of the old snapshot? */

@@ -54,12 +54,13 @@ struct wcodec_decoder_input wcodec_sync_input(const struct wcodec_sync_apply *ap
 /* Put a tensor's name in front of an error that has none. */
 void wcodec_sync_prefix(const struct wcodec_entry *entry, wcodec_error *err);
 
-/* Can this tensor be changed in the memory of the device that has it? */
+/* Is this tensor in the memory of a device that can change it there, as far as its record says? */
 bool wcodec_sync_patches(const struct wcodec_sync_apply *apply,
                          const struct wcodec_sync_tensor *tensor);
-/* Change it so, and wait for that. Its state is BROKEN from when it changes on. */
+/* Change it so, and wait for that; not *taken: nothing was done, since a tile's stream is too long.
+ * Its state is BROKEN from when it changes on. Errors do not name the tensor. */
 wcodec_status wcodec_sync_patch_on_device(struct wcodec_sync_apply *apply,
-                                          const struct wcodec_sync_tensor *tensor,
+                                          const struct wcodec_sync_tensor *tensor, bool *taken,
                                           wcodec_error *err);
 
 #endif

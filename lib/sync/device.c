@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Weights that are hashed and changed in the memory of the device that has them: only the message's
- * streams go there, and what hashes are made of comes back. */
-#define XXH_INLINE_ALL /* for the secret, and the end of a leaf's hash */
+ * streams go there, and hashes of leaves come back. Each piece of work has a lane of lib/save. */
+#define XXH_INLINE_ALL /* for the secret */
 #include <xxhash.h>
 
 #include "core/error.h"
@@ -14,13 +14,13 @@
 
 enum {
     LEAF = WCODEC_LEAF_BYTES,
-    ACCUMULATORS = 64, /* bytes of a leaf */
     DIGEST = 16,
-    ALIGNMENT = 256
+    SECRET_WORDS = XXH_SECRET_DEFAULT_SIZE / 8,
+    ALIGNMENT = 256,
+    ROOM = WCODEC_SAVE_LANE_BYTES,
+    LEAVES = 32768, /* digests that a lane brings at once, beside what is after them */
+    CODES = 2 * 2 * WCODEC_PATCH_CODE /* bytes */
 };
-
-/* Streams that are sent as a whole. */
-#define STREAMS_MOST ((uint64_t)1 << 31)
 
 static const struct wcodec_backend_deltas *functions(const struct wcodec_save_request *r)
 {
@@ -35,76 +35,67 @@ bool wcodec_sync_on_device(const struct wcodec_save_request *r, uint64_t tensor)
            functions(r)->supports(r->device->device);
 }
 
-static wcodec_status failed(struct wcodec_save_request *r, wcodec_status status,
+/* What a lane's queue has is done, whatever the status; the lane is given back. */
+static wcodec_status end_lane(struct wcodec_save_request *r, struct wcodec_save_lane *lane,
+                              wcodec_status status, wcodec_error *err)
+{
+    const wcodec_status waited =
+        r->device->backend->queue_wait(lane->queue, status == WCODEC_OK ? err : NULL);
+    wcodec_save_lane_give(r, lane);
+    return status == WCODEC_OK ? waited : status;
+}
+
+static wcodec_status report(struct wcodec_save_request *r, wcodec_status status,
                             const wcodec_error *reason, wcodec_error *err)
 {
     return status == WCODEC_OK ? status
                                : wcodec_backends_failed(r->context, r->device, status, reason, err);
 }
 
-static wcodec_status make_queue(struct wcodec_save_request *r, struct wcodec_queue **queue,
-                                wcodec_error *err)
-{
-    const struct wcodec_backend *b = r->device->backend;
-    wcodec_status status = b->queue_create(r->device->device, queue, err);
-    if (status == WCODEC_OK && r->after != NULL)
-        status = b->queue_after(*queue, r->after, err);
-    return status;
-}
-
-/* A queue and memory, which nothing works on any more afterwards. */
-static void end(struct wcodec_save_request *r, struct wcodec_queue *queue,
-                struct wcodec_memory *memory)
-{
-    const struct wcodec_backend *b = r->device->backend;
-    if (queue != NULL) {
-        (void)b->queue_wait(queue, NULL);
-        b->queue_destroy(queue);
-    }
-    if (memory != NULL)
-        b->memory_free(memory);
-}
-
-static struct wcodec_tree_hash finish_leaf(const uint8_t *accumulators)
-{
-    uint64_t a[8];
-    for (unsigned i = 0; i < 8; i++)
-        a[i] = wcodec_load_u64(accumulators + 8 * i);
-    const uint8_t *last = XXH3_kSecret + XXH_SECRET_DEFAULT_SIZE - ACCUMULATORS - 11;
-    return (struct wcodec_tree_hash){.low =
-                                         XXH3_mergeAccs(a, XXH3_kSecret + 11, LEAF * XXH_PRIME64_1),
-                                     .high = XXH3_mergeAccs(a, last, ~(LEAF * XXH_PRIME64_2))};
-}
-
-/* Accumulators of `leaves` to `bytes`, and what is after these to `rest`. */
-static wcodec_status bring_leaves(struct wcodec_save_request *r, uint64_t tensor, uint64_t leaves,
-                                  uint8_t *bytes, uint8_t *rest, wcodec_error *err)
+/* Digests of `count` whole leaves from number `first` on, and of the bytes after them, `left`. */
+static wcodec_status bring_digests(struct wcodec_save_request *r, uint64_t tensor, uint64_t first,
+                                   uint64_t count, uint64_t left, uint8_t *to, wcodec_error *err)
 {
     const struct wcodec_backend *b = r->device->backend;
     const struct wcodec_save_place *place = &r->places[tensor];
-    uint64_t secret[24];
-    struct wcodec_memory *memory = NULL;
-    struct wcodec_queue *queue = NULL;
-    for (unsigned i = 0; i < 24; i++)
+    const uint64_t at = place->offset + first * LEAF, size = count * DIGEST;
+    struct wcodec_save_lane *lane = NULL;
+    uint64_t secret[SECRET_WORDS];
+    wcodec_status status = wcodec_save_lane_take(r, &lane, err);
+    if (status != WCODEC_OK)
+        return status;
+    for (unsigned i = 0; i < SECRET_WORDS; i++)
         secret[i] = wcodec_load_u64(XXH3_kSecret + 8 * (size_t)i);
-    struct wcodec_tensor_leaves l = {
-        .elements = place->memory, .elements_at = place->offset, .count = leaves, .secret = secret};
-    wcodec_status status = b->memory_allocate(r->device->device, WCODEC_MEMORY_DEVICE,
-                                              leaves * ACCUMULATORS, &memory, err);
-    l.out = memory;
+    if (count != 0)
+        status = wcodec_staging_reserve(&r->owner, &lane->work, WCODEC_MEMORY_DEVICE, size, err);
+    if (status == WCODEC_OK && count != 0) {
+        const struct wcodec_tensor_leaves l = {.elements = place->memory,
+                                               .elements_at = at,
+                                               .out = lane->work.memory,
+                                               .count = count,
+                                               .secret = secret};
+        status = functions(r)->hash(lane->queue, &l, err);
+    }
+    if (status == WCODEC_OK && count != 0)
+        status = b->copy_out(lane->queue, lane->staging.data, lane->work.memory, 0, size, err);
+    if (status == WCODEC_OK && left != 0)
+        status = b->copy_out(lane->queue, lane->staging.data + size, place->memory,
+                             at + count * LEAF, left, err);
     if (status == WCODEC_OK)
-        status = make_queue(r, &queue, err);
-    if (status == WCODEC_OK)
-        status = functions(r)->hash(queue, &l, err);
-    if (status == WCODEC_OK)
-        status = b->copy_out(queue, bytes, memory, 0, leaves * ACCUMULATORS, err);
-    if (status == WCODEC_OK)
-        status = b->copy_out(queue, rest, place->memory, place->offset + leaves * LEAF,
-                             r->declared.tensors[tensor].size - leaves * LEAF, err);
-    if (status == WCODEC_OK)
-        status = b->queue_wait(queue, err);
-    end(r, queue, memory);
-    return status;
+        status = b->queue_wait(lane->queue, err);
+    if (status == WCODEC_OK) {
+        for (uint64_t i = 0, half; i < size; i += sizeof half) { /* in the device's order */
+            memcpy(&half, lane->staging.data + i, sizeof half);
+            wcodec_store_u64(to + i, half);
+        }
+        if (left != 0) {
+            const struct wcodec_tree_hash h =
+                wcodec_leaf_plain(lane->staging.data + size, (size_t)left);
+            wcodec_store_u64(to + size, h.low);
+            wcodec_store_u64(to + size + 8, h.high);
+        }
+    }
+    return end_lane(r, lane, status, err);
 }
 
 wcodec_status wcodec_sync_hash_on_device(struct wcodec_save_request *r, uint64_t tensor,
@@ -112,53 +103,100 @@ wcodec_status wcodec_sync_hash_on_device(struct wcodec_save_request *r, uint64_t
 {
     const wcodec_allocator *allocator = &r->context->allocator;
     const uint64_t size = r->declared.tensors[tensor].size, leaves = size / LEAF,
-                   left = size - leaves * LEAF;
-    uint8_t *bytes = wcodec_alloc(allocator, (size_t)(leaves * ACCUMULATORS + DIGEST + 8));
-    uint8_t *rest = wcodec_alloc(allocator, LEAF);
+                   all = wcodec_div_up_u64(size, LEAF);
+    uint8_t *digests = wcodec_alloc_array(allocator, all + 1, DIGEST);
     wcodec_error reason = {0};
-    wcodec_status status =
-        bytes != NULL && rest != NULL
-            ? failed(r, bring_leaves(r, tensor, leaves, bytes, rest, &reason), &reason, err)
-            : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
-    if (status == WCODEC_OK) {
-        uint8_t *to = bytes; /* digests are shorter: they take their place */
-        for (uint64_t i = 0; i < leaves + (left != 0); i++, to += DIGEST) {
-            const struct wcodec_tree_hash h = i < leaves ? finish_leaf(bytes + i * ACCUMULATORS)
-                                                         : wcodec_leaf_plain(rest, (size_t)left);
-            wcodec_store_u64(to, h.low);
-            wcodec_store_u64(to + 8, h.high);
-        }
-        wcodec_store_u64(to, size);
-        *hash = wcodec_leaf_plain(bytes, (size_t)(to - bytes) + 8).low;
+    wcodec_status status = WCODEC_OK;
+    if (digests == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
+    for (uint64_t at = 0; at < leaves && status == WCODEC_OK; at += LEAVES) {
+        const uint64_t more = leaves - at, count = more < LEAVES ? more : LEAVES;
+        status = bring_digests(r, tensor, at, count, count == more ? size - leaves * LEAF : 0,
+                               digests + at * DIGEST, &reason);
     }
-    wcodec_free(allocator, bytes);
-    wcodec_free(allocator, rest);
-    return status;
+    if (status == WCODEC_OK) {
+        wcodec_store_u64(digests + all * DIGEST, size);
+        *hash = wcodec_leaf_plain(digests, (size_t)all * DIGEST + 8).low;
+    }
+    wcodec_free(allocator, digests);
+    return report(r, status, &reason, err);
 }
 
-/* A delta's sparse tiles as the device is given them. */
+/* Sparse tiles of a delta whose streams are sent together, with all that they need. */
+struct range {
+    uint64_t begin, end; /* tiles of the delta, also others than sparse ones */
+    uint64_t stream;     /* where its streams begin among all */
+    uint64_t size;       /* of these */
+    uint32_t count;      /* of sparse tiles */
+};
+
+/* Where what is sent is in a lane's memory, and in the device's. */
+struct range_layout {
+    uint64_t tiles, faults, streams, size;
+};
+
 struct patching {
-    struct wcodec_save_request *request;
+    struct wcodec_sync_apply *apply;
+    const struct wcodec_sync_tensor *tensor;
     const struct wcodec_delta *head;
     struct wcodec_delta_side *side;
     const uint8_t *streams;
-    struct wcodec_tensor_patch patch;
-    uint64_t size;       /* of its work area, to where the streams end */
-    uint8_t *head_bytes; /* of the work area but the streams; then faults */
+    struct range *ranges;
+    size_t range_count;
+    struct wcodec_sync_failure failure;
 };
 
-static bool has_sparse_alone(const struct wcodec_delta *d)
+static struct range_layout layout_of(uint64_t count, uint64_t size)
 {
-    return d->counts[WCODEC_DELTA_SPARSE] != 0 &&
-           d->counts[WCODEC_DELTA_EQUAL] + d->counts[WCODEC_DELTA_SPARSE] == d->elements &&
-           d->streams_size <= STREAMS_MOST && d->tiles <= UINT32_MAX / 2;
+    struct range_layout l = {.tiles = CODES};
+    l.faults = wcodec_align_u64(l.tiles + count * sizeof(struct wcodec_patch_tile), ALIGNMENT);
+    l.streams = wcodec_align_u64(l.faults + 4 * count, ALIGNMENT);
+    l.size = wcodec_align_u64(l.streams + size, 4) + 4;
+    return l;
 }
 
-bool wcodec_sync_patches(const struct wcodec_sync_apply *a, const struct wcodec_sync_tensor *t)
+/* Where the next range ends; its size stays 0 if not even a tile fits. */
+static struct range next_range(const struct patching *p, uint64_t begin)
 {
-    return wcodec_sync_on_device(a->weights, t->weight) &&
-           t->entry->coding == WCODEC_CODING_DELTA &&
-           (t->equal || has_sparse_alone(&t->entry->u.delta->head));
+    struct range r = {.begin = begin, .end = begin};
+    for (; r.end < p->head->tiles; r.end++) {
+        const struct wcodec_delta_tile t = wcodec_delta_tile_at(p->side, r.end);
+        if (t.mode != WCODEC_DELTA_SPARSE)
+            continue;
+        if (layout_of(r.count + 1, r.size + t.size).size > ROOM)
+            break;
+        r.stream = r.count == 0 ? t.place : r.stream;
+        r.size += t.size;
+        r.count++;
+    }
+    return r;
+}
+
+/* All ranges, of which there may be none. *fits: each tile is in one. */
+static wcodec_status make_ranges(struct patching *p, bool *fits, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &p->apply->context->allocator;
+    size_t room = 0;
+    *fits = true;
+    for (uint64_t at = 0; at < p->head->tiles;) {
+        const struct range r = next_range(p, at);
+        *fits = r.end > at;
+        if (!*fits)
+            return WCODEC_OK;
+        at = r.end;
+        if (r.count == 0)
+            continue;
+        if (p->range_count == room) {
+            room = 2 * room + 8;
+            struct range *more =
+                wcodec_realloc_array(allocator, p->ranges, room, sizeof *p->ranges);
+            if (more == NULL)
+                return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta's tiles");
+            p->ranges = more;
+        }
+        p->ranges[p->range_count++] = r;
+    }
+    return WCODEC_OK;
 }
 
 static wcodec_status bad_tile(uint64_t tile, wcodec_error *err)
@@ -170,106 +208,148 @@ static wcodec_status bad_tile(uint64_t tile, wcodec_error *err)
 static void put_code(const struct wcodec_delta_code *code, uint8_t *to)
 {
     const unsigned used = code->single ? 1 : 1u << code->longest;
-    for (unsigned i = 0; i < used; i++)
-        wcodec_store_u16(to + 2 * (size_t)i, code->table[i]);
+    memcpy(to, code->table, used * sizeof *code->table);
 }
 
-/* The work area: tiles, codes, faults, streams. Checks of streams are compared here. */
-static wcodec_status plan(struct patching *p, wcodec_error *err)
+/* What is sent, of streams whose checks are right. */
+static wcodec_status fill(const struct patching *p, const struct range *r,
+                          const struct range_layout *l, uint8_t *to, wcodec_error *err)
 {
-    const struct wcodec_delta *d = p->head;
-    const wcodec_allocator *allocator = &p->request->context->allocator;
-    struct wcodec_tensor_patch *patch = &p->patch;
-    for (uint64_t i = 0; i < d->tiles; i++)
-        patch->count += wcodec_delta_tile_at(p->side, i).mode == WCODEC_DELTA_SPARSE;
-    patch->codes = wcodec_align_u64(patch->count * sizeof(struct wcodec_patch_tile), ALIGNMENT);
-    patch->faults = patch->codes + (uint64_t)4 * WCODEC_PATCH_CODE;
-    patch->streams = wcodec_align_u64(patch->faults + (uint64_t)4 * patch->count, ALIGNMENT);
-    patch->streams_size = d->streams_size;
-    p->size = wcodec_align_u64(patch->streams + d->streams_size, 4) + 4;
-    p->head_bytes = wcodec_alloc_zeroed(allocator, (size_t)patch->streams);
-    if (p->head_bytes == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta's tiles");
-    uint8_t *to = p->head_bytes;
-    for (uint64_t i = 0; i < d->tiles; i++) {
+    uint8_t *tile = to + l->tiles;
+    put_code(&p->side->gaps, to);
+    put_code(&p->side->values, to + CODES / 2);
+    memset(to + l->faults, 0, (size_t)(l->streams - l->faults));
+    for (uint64_t i = r->begin; i < r->end; i++) {
         const struct wcodec_delta_tile t = wcodec_delta_tile_at(p->side, i);
+        const struct wcodec_patch_tile own = {.first = i << p->head->tile_log2,
+                                              .stream = t.place - r->stream,
+                                              .size = t.size,
+                                              .count =
+                                                  (uint32_t)wcodec_delta_tile_elements(p->head, i)};
         if (t.mode != WCODEC_DELTA_SPARSE)
             continue;
-        if (wcodec_delta_check(p->streams + t.place, t.size) != t.check)
+        memcpy(to + l->streams + own.stream, p->streams + t.place, t.size);
+        if (wcodec_delta_check(to + l->streams + own.stream, t.size) != t.check)
             return bad_tile(i, err);
-        const struct wcodec_patch_tile tile = {.first = i << d->tile_log2,
-                                               .stream = t.place,
-                                               .size = t.size,
-                                               .count = (uint32_t)wcodec_delta_tile_elements(d, i)};
-        memcpy(to, &tile, sizeof tile);
-        to += sizeof tile;
+        memcpy(tile, &own, sizeof own);
+        tile += sizeof own;
     }
-    patch->element_log2 = d->element_log2;
-    patch->xor_values = d->xor_values;
-    patch->gap_bits = p->side->gaps.single ? 0 : p->side->gaps.longest;
-    patch->value_bits = p->side->values.single ? 0 : p->side->values.longest;
-    put_code(&p->side->gaps, p->head_bytes + patch->codes);
-    put_code(&p->side->values, p->head_bytes + patch->codes + 2 * (size_t)WCODEC_PATCH_CODE);
+    memset(to + l->streams + r->size, 0, (size_t)(l->size - l->streams - r->size));
     return WCODEC_OK;
 }
 
-static wcodec_status check_faults(const struct patching *p, wcodec_error *err)
+/* By the lane's queue, up to what says which streams were bad. */
+static wcodec_status send(const struct patching *p, const struct range *r,
+                          const struct range_layout *l, struct wcodec_save_lane *lane,
+                          wcodec_error *err)
 {
-    uint64_t number = 0;
-    for (uint64_t i = 0; i < p->head->tiles; i++)
-        if (wcodec_delta_tile_at(p->side, i).mode == WCODEC_DELTA_SPARSE &&
-            wcodec_load_u32(p->head_bytes + p->patch.faults + 4 * number++) != 0)
-            return bad_tile(i, err);
-    return WCODEC_OK;
-}
-
-/* What is sent; *state: what has become of the tensor if it fails. */
-static wcodec_status patch(struct patching *p, uint8_t *state, wcodec_error *err)
-{
-    struct wcodec_save_request *r = p->request;
-    const struct wcodec_backend *b = r->device->backend;
-    struct wcodec_queue *queue = NULL;
+    struct wcodec_save_request *weights = p->apply->weights;
+    const struct wcodec_save_place *place = &weights->places[p->tensor->weight];
+    const struct wcodec_backend *b = weights->device->backend;
+    const struct wcodec_tensor_patch patch = {
+        .elements = place->memory,
+        .elements_at = place->offset,
+        .work = lane->work.memory,
+        .tiles = l->tiles,
+        .faults = l->faults,
+        .streams = l->streams,
+        .streams_size = r->size,
+        .count = r->count,
+        .element_log2 = p->head->element_log2,
+        .gap_bits = p->side->gaps.single ? 0 : (uint8_t)p->side->gaps.longest,
+        .value_bits = p->side->values.single ? 0 : (uint8_t)p->side->values.longest,
+        .xor_values = p->head->xor_values};
     wcodec_status status =
-        b->memory_allocate(r->device->device, WCODEC_MEMORY_DEVICE, p->size, &p->patch.work, err);
-    if (status == WCODEC_OK)
-        status = make_queue(r, &queue, err);
-    if (status == WCODEC_OK)
-        status = b->copy_in(queue, p->patch.work, 0, p->head_bytes, p->patch.streams, err);
-    if (status == WCODEC_OK)
-        status = b->copy_in(queue, p->patch.work, p->patch.streams, p->streams,
-                            p->patch.streams_size, err);
+        b->copy_in(lane->queue, lane->work.memory, 0, lane->staging.data, l->size, err);
     if (status == WCODEC_OK) {
-        *state = WCODEC_DELTA_STATE_BROKEN;
-        status = functions(r)->patch(queue, &p->patch, err);
+        p->apply->states[p->tensor->weight] = WCODEC_DELTA_STATE_BROKEN;
+        status = functions(weights)->patch(lane->queue, &patch, err);
     }
     if (status == WCODEC_OK)
-        status = b->copy_out(queue, p->head_bytes + p->patch.faults, p->patch.work, p->patch.faults,
-                             (uint64_t)4 * p->patch.count, err);
+        status = b->copy_out(lane->queue, lane->staging.data + l->faults, lane->work.memory,
+                             l->faults, (uint64_t)4 * r->count, err);
+    return status == WCODEC_OK ? b->queue_wait(lane->queue, err) : status;
+}
+
+static wcodec_status check_faults(const struct patching *p, const struct range *r,
+                                  const uint8_t *faults, wcodec_error *err)
+{
+    for (uint64_t i = r->begin; i < r->end; i++) {
+        if (wcodec_delta_tile_at(p->side, i).mode != WCODEC_DELTA_SPARSE)
+            continue;
+        if ((faults[0] | faults[1] | faults[2] | faults[3]) != 0)
+            return bad_tile(i, err);
+        faults += 4;
+    }
+    return WCODEC_OK;
+}
+
+static wcodec_status patch_range(const struct patching *p, const struct range *r, wcodec_error *err)
+{
+    struct wcodec_save_request *weights = p->apply->weights;
+    const struct range_layout l = layout_of(r->count, r->size);
+    struct wcodec_save_lane *lane = NULL;
+    wcodec_error reason = {0};
+    bool device = true; /* it is what fails */
+    wcodec_status status = wcodec_save_lane_take(weights, &lane, &reason);
+    if (status != WCODEC_OK)
+        return report(weights, status, &reason, err);
+    status =
+        wcodec_staging_reserve(&weights->owner, &lane->work, WCODEC_MEMORY_DEVICE, l.size, &reason);
+    if (status == WCODEC_OK) {
+        status = fill(p, r, &l, lane->staging.data, &reason);
+        device = status == WCODEC_OK;
+    }
     if (status == WCODEC_OK)
-        status = b->queue_wait(queue, err);
-    end(r, queue, p->patch.work);
+        status = send(p, r, &l, lane, &reason);
+    if (status == WCODEC_OK) {
+        status = check_faults(p, r, lane->staging.data + l.faults, &reason);
+        device = status == WCODEC_OK;
+    }
+    status = end_lane(weights, lane, status, &reason);
+    if (device)
+        return report(weights, status, &reason, err);
+    *err = reason;
     return status;
 }
 
+static void patch_task(void *argument, size_t i)
+{
+    struct patching *p = argument;
+    wcodec_error error = {0};
+    if (atomic_load(&p->failure.failed))
+        return;
+    const wcodec_status status = patch_range(p, &p->ranges[i], &error);
+    if (status != WCODEC_OK)
+        wcodec_sync_failure_note(&p->failure, i, status, &error);
+}
+
+bool wcodec_sync_patches(const struct wcodec_sync_apply *a, const struct wcodec_sync_tensor *t)
+{
+    if (!wcodec_sync_on_device(a->weights, t->weight) || t->entry->coding != WCODEC_CODING_DELTA)
+        return false;
+    const struct wcodec_delta *d = &t->entry->u.delta->head;
+    return d->counts[WCODEC_DELTA_EQUAL] + d->counts[WCODEC_DELTA_SPARSE] == d->elements;
+}
+
 wcodec_status wcodec_sync_patch_on_device(struct wcodec_sync_apply *a,
-                                          const struct wcodec_sync_tensor *t, wcodec_error *err)
+                                          const struct wcodec_sync_tensor *t, bool *taken,
+                                          wcodec_error *err)
 {
     const wcodec_allocator *allocator = &a->context->allocator;
-    const struct wcodec_save_place *place = &a->weights->places[t->weight];
     const uint8_t *payload = a->message.source.data + t->entry->payload_offset;
-    struct patching p = {.request = a->weights, .head = &t->entry->u.delta->head};
-    wcodec_error reason = {0};
+    struct patching p = {.apply = a, .tensor = t, .head = &t->entry->u.delta->head};
     p.streams = payload + wcodec_delta_streams_begin(p.head);
-    p.patch.elements = place->memory;
-    p.patch.elements_at = place->offset;
     wcodec_status status = wcodec_delta_side_read(p.head, payload, allocator, &p.side, err);
     if (status == WCODEC_OK)
-        status = plan(&p, err);
-    if (status == WCODEC_OK)
-        status = failed(a->weights, patch(&p, &a->states[t->weight], &reason), &reason, err);
-    if (status == WCODEC_OK)
-        status = check_faults(&p, err);
-    wcodec_free(allocator, p.head_bytes);
+        status = make_ranges(&p, taken, err);
+    if (status == WCODEC_OK && *taken)
+        status = wcodec_sync_failure_init(&p.failure, err);
+    if (status == WCODEC_OK && *taken) {
+        wcodec_run(a->context, patch_task, &p, p.range_count);
+        status = wcodec_sync_failure_end(&p.failure, err);
+    }
+    wcodec_free(allocator, p.ranges);
     wcodec_delta_side_free(p.side);
     return status;
 }

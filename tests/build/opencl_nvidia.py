@@ -136,7 +136,7 @@ def product_row(name, kind, bits, eights, way, registers):
 
 
 def coder_rows():
-    """Of tile_encoders.def and measures.def, with the steps and registers of backends/opencl/encode_tiles.c."""
+    """Of tile_encoders.def, measures.def and deltas, with the steps and registers of backends/opencl/encode_tiles.c."""
     text = (KERNELS / "tile_encoders.def").read_text()
     profiles = {"WCODEC_PAIRS": 1, "WCODEC_P12": 2, "WCODEC_P8": 3}
     for name, log2, raw, profile in re.findall(
@@ -152,6 +152,8 @@ def coder_rows():
         yield coder_row(name, 4, log2, 0, 0, 4)
     for name in re.findall(r"(?m)^WCODEC_MEASURE_SUMS\((\w+)\)", text):
         yield coder_row(name, 5, 0, 0, 0, 4)
+    yield coder_row("leaves", 6, 0, 0, 0, 3)
+    yield coder_row("patch", 7, 0, 0, 0, 3)
 
 
 def coder_row(name, step, log2, raw, profile, groups):

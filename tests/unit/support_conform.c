@@ -7,6 +7,7 @@
 #include "support_conform.h"
 #include "support_matrix.h"
 #include "support_coding.h"
+#include "support_deltas.h"
 #include "support_encoders.h"
 #include "support_kept.h"
 #include "support_products.h"
@@ -501,6 +502,8 @@ void support_conform(const struct wcodec_backend *backend, struct wcodec_backend
         support_encoders(backend, r.device, 40);
     if (backend->encoders != NULL)
         support_coding(backend, r.device, 200, strcmp(backend->name, "opencl") != 0);
+    if (backend->deltas != NULL && backend->deltas->supports(r.device))
+        support_deltas(backend, r.device, 60);
     backend->queue_destroy(r.queue);
     backend->device_close(r.device);
 }

@@ -9,6 +9,7 @@
 #include "support.h"
 
 #include "support_coding.h"
+#include "support_deltas.h"
 #include "support_conform.h"
 #include "support_hostile.h"
 #include "support_products.h"
@@ -70,6 +71,8 @@ static void check_coding(struct wcodec_device *device, const char *variant)
     if (strcmp(variant, "loops") != 0) {
         support_coding(backend, device, small && !coding_only ? 8 : 60,
                        variant[0] != '\0' && fast != NULL && strcmp(fast, "1") == 0);
+        if (backend->deltas->supports(device))
+            support_deltas(backend, device, small ? 12 : 60);
         return;
     }
     assert_int_equal(backend->queue_create(device, &queue, &err), WCODEC_OK);

@@ -5,6 +5,8 @@
  * are applied to; and devices that fail at each call. */
 #include "support_sync.h"
 
+#include "backends/emulate/fibers.h"
+
 static const struct support_shape shapes[] = {
     {WCODEC_DTYPE_BF16, 900000}, {WCODEC_DTYPE_F32, 0},     {WCODEC_DTYPE_F64, 1},
     {WCODEC_DTYPE_F16, 40001},   {WCODEC_DTYPE_I8, 200000}, {WCODEC_DTYPE_F6_E3M2, 4},
@@ -184,10 +186,77 @@ static void test_devices(void **state)
     support_snapshot_free(&before);
 }
 
-/* The device fails at call n: of making a message, or of applying one. */
-static bool fails_at(unsigned n, bool encoding, const struct support_snapshot *s,
+static void count_changes(void *opaque, wcodec_log_level level, const char *text)
+{
+    _Atomic unsigned *changes = opaque;
+    (void)level;
+    *changes += strstr(text, "is changed where it is by fake:0") != NULL;
+}
+
+/* Tensors that a device changes itself: all of equal and sparse tiles that it can, and none where
+ * it cannot. What comes of them is the same, and a tensor in other tiles goes by way of the host.
+ */
+static void test_changed_on_device(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"", "nodeltas"};
+    struct support_snapshot before, after;
+    size_t size;
+    support_snapshot_make(&before, shapes, COUNT, 81);
+    support_snapshot_copy(&before, &after);
+    for (unsigned t = 0; t < COUNT; t++) {
+        uint8_t *bytes = support_snapshot_tensor(&after, t);
+        for (uint64_t i = 0; i < after.items[t].size; i += 997)
+            bytes[i]++;
+    }
+    /* Most of its elements. */
+    for (uint64_t i = 0; i < after.items[4].size; i++)
+        support_snapshot_tensor(&after, 4)[i] += (uint8_t)(i % 7);
+    wcodec_context *plain = support_context(2, NULL);
+    void *message = support_message(plain, &before, &after, &size);
+    for (unsigned m = 0; m < 2; m++) {
+        _Atomic unsigned changes = 0;
+        wcodec_options options;
+        wcodec_context *context;
+        wcodec_delta_apply_options how;
+        wcodec_error err = {0};
+        struct placed weights;
+        setenv("WCODEC_FAKE", modes[m], 1);
+        support_load_plugin(NULL);
+        wcodec_options_init(&options);
+        options.backend = "fake";
+        options.threads = 3;
+        options.log = count_changes;
+        options.log_opaque = &changes;
+        options.log_level = WCODEC_LOG_DEBUG;
+        assert_int_equal(wcodec_context_create(&options, &context, &err), WCODEC_OK);
+        wcodec_delta_apply_options_init(&how);
+        how.memory = "fake";
+        put(context, &before, "fake", &weights);
+        if (wcodec_delta_apply(context, message, size, weights.items, COUNT, &how, NULL, &err) !=
+            WCODEC_OK)
+            fail_msg("%s", err.text);
+        expect(&weights, &after);
+        /* Those of bf16 and f32: that of f16 is at an odd place, others are small or in other
+         * tiles. */
+        assert_int_equal(changes, m == 0 && wcodec_fibers_supported() ? 2 : 0);
+        wcodec_buffer_destroy(weights.buffer);
+        wcodec_context_destroy(context);
+    }
+    setenv("WCODEC_FAKE", "", 1);
+    wcodec_delta_free(plain, message);
+    wcodec_context_destroy(plain);
+    support_snapshot_free(&after);
+    support_snapshot_free(&before);
+}
+
+/* Calls that a device fails at. */
+enum failing { MAKING, TRYING, CHANGING, FAILINGS };
+
+static bool fails_at(unsigned n, enum failing failing, const struct support_snapshot *s,
                      const void *message, size_t size)
 {
+    const bool encoding = failing == MAKING;
     char mode[32];
     struct support_allocator counted;
     struct support_lines lines = {0};
@@ -211,7 +280,7 @@ static bool fails_at(unsigned n, bool encoding, const struct support_snapshot *s
         wcodec_delta_apply_options options;
         wcodec_delta_apply_options_init(&options);
         options.memory = "fake";
-        options.verify = WCODEC_DELTA_VERIFY_TRIAL;
+        options.verify = failing == TRYING ? WCODEC_DELTA_VERIFY_TRIAL : WCODEC_DELTA_VERIFY_AFTER;
         options.states = states;
         status =
             wcodec_delta_apply(context, message, size, placed.items, COUNT, &options, NULL, &err);
@@ -239,9 +308,9 @@ static void test_device_fails(void **state)
     support_snapshot_change(&after, 60, 72);
     wcodec_context *plain = support_context(2, NULL);
     void *message = support_message(plain, &before, &after, &size);
-    for (int encoding = 0; encoding < 2; encoding++) {
+    for (unsigned failing = 0; failing < FAILINGS; failing++) {
         unsigned failed = 0;
-        for (unsigned n = 1; n < 4000 && fails_at(n, encoding != 0, &before, message, size);
+        for (unsigned n = 1; n < 4000 && fails_at(n, failing, &before, message, size);
              n += 1 + n / 5)
             failed++;
         print_message("%u calls failed\n", failed);
@@ -274,6 +343,7 @@ int main(void)
 {
     fix_builddir();
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_devices),
+                                       cmocka_unit_test(test_changed_on_device),
                                        cmocka_unit_test(test_device_fails)};
     return cmocka_run_group_tests(tests, set_up, support_leave_folder);
 }

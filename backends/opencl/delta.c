@@ -1,0 +1,44 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Tensors are hashed, and changed by deltas, where they are (backends/kernels/delta.h), by programs
+ * of coder.cl. */
+#include "backends/opencl/opencl.h"
+
+static wcodec_status run(struct wcodec_queue *q, struct wcodec_opencl_coder_launch *l,
+                         struct wcodec_gpu_grid grid, wcodec_error *err)
+{
+    l->groups = grid.groups;
+    l->threads = grid.threads;
+    l->buffer_count = 2;
+    const wcodec_status status = wcodec_opencl_coder_enqueue(q, l, err);
+    return status == WCODEC_OK ? wcodec_opencl_coders_flush(q, err) : status;
+}
+
+static wcodec_status hash(struct wcodec_queue *q, const struct wcodec_tensor_leaves *leaves,
+                          wcodec_error *err)
+{
+    struct wcodec_leaves_launch a;
+    struct wcodec_opencl_coder_launch l = {
+        .kernel = WCODEC_OPENCL_DELTAS + WCODEC_DELTA_LEAVES,
+        .arguments = &a,
+        .arguments_size = sizeof a,
+        .buffers = {leaves->elements->buffer, leaves->out->buffer}};
+    return run(q, &l,
+               wcodec_gpu_leaves(leaves, wcodec_opencl_coder_warps(q->device, l.kernel), 0, 0, &a),
+               err);
+}
+
+static wcodec_status patch(struct wcodec_queue *q, const struct wcodec_tensor_patch *p,
+                           wcodec_error *err)
+{
+    struct wcodec_patch_launch a;
+    struct wcodec_opencl_coder_launch l = {.kernel = WCODEC_OPENCL_DELTAS + WCODEC_DELTA_PATCH,
+                                           .arguments = &a,
+                                           .arguments_size = sizeof a,
+                                           .buffers = {p->elements->buffer, p->work->buffer}};
+    return run(q, &l, wcodec_gpu_patch(p, wcodec_opencl_coder_warps(q->device, l.kernel), 0, 0, &a),
+               err);
+}
+
+const struct wcodec_backend_deltas wcodec_opencl_deltas = {wcodec_opencl_has_coders, hash, patch};

@@ -1,0 +1,291 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "support.h"
+
+#include "support_deltas.h"
+
+#include "coding/delta.h"
+#include "io/tree.h"
+
+enum {
+    GUARD = 256, /* bytes before and after the elements */
+    TILE_LOG2 = 10,
+    TILES_MOST = 70,
+    ALIGNMENT = 256,
+    CODES = 2 * 2 * WCODEC_PATCH_CODE,
+    DAMAGES = 12
+};
+
+struct deltas {
+    const struct wcodec_backend *b;
+    struct wcodec_device *device;
+    struct wcodec_queue *queue;
+    uint64_t seed;
+    unsigned faults, good; /* damaged streams */
+};
+
+/* A tensor, what it is to become, and the tiles that say so. */
+struct delta {
+    struct wcodec_delta head;
+    struct wcodec_delta_side side;
+    uint8_t *base, *data, *result; /* with a guard before and after the first */
+    uint64_t size;
+    uint8_t *streams;
+    uint64_t streams_size;
+    struct wcodec_patch_tile tiles[TILES_MOST];
+    uint32_t count;
+};
+
+static void ok(wcodec_status status, const wcodec_error *err)
+{
+    if (status != WCODEC_OK)
+        fail_msg("%s", err->text);
+}
+
+static struct wcodec_memory *allocate(const struct deltas *d, uint64_t size)
+{
+    wcodec_error err = {0};
+    struct wcodec_memory *memory;
+    ok(d->b->memory_allocate(d->device, WCODEC_MEMORY_DEVICE, size, &memory, &err), &err);
+    return memory;
+}
+
+static void put(const struct deltas *d, struct wcodec_memory *memory, const void *data,
+                uint64_t size)
+{
+    wcodec_error err = {0};
+    ok(d->b->copy_in(d->queue, memory, 0, data, size, &err), &err);
+    ok(d->b->queue_wait(d->queue, &err), &err);
+}
+
+static void get(const struct deltas *d, struct wcodec_memory *memory, uint64_t at, void *data,
+                uint64_t size)
+{
+    wcodec_error err = {0};
+    ok(d->b->copy_out(d->queue, data, memory, at, size, &err), &err);
+    ok(d->b->queue_wait(d->queue, &err), &err);
+}
+
+static uint8_t *random_bytes(struct deltas *d, uint64_t size)
+{
+    uint8_t *bytes = malloc((size_t)size + 8);
+    assert_non_null(bytes);
+    for (uint64_t i = 0; i < size; i += 8)
+        wcodec_store_u64(bytes + i, support_random(&d->seed));
+    return bytes;
+}
+
+static void check_leaves(struct deltas *d, uint64_t count, uint64_t before)
+{
+    const uint64_t size = count * WCODEC_LEAF_BYTES;
+    uint8_t *bytes = random_bytes(d, before + size);
+    uint64_t secret[24], *got = malloc((size_t)count * 16);
+    struct wcodec_memory *elements = allocate(d, before + size), *out = allocate(d, count * 16);
+    wcodec_error err = {0};
+    assert_non_null(got);
+    for (unsigned i = 0; i < 24; i++)
+        secret[i] = wcodec_load_u64(XXH3_kSecret + 8 * (size_t)i);
+    if (count > 1)
+        memset(bytes + before, 0, WCODEC_LEAF_BYTES);
+    put(d, elements, bytes, before + size);
+    const struct wcodec_tensor_leaves leaves = {
+        .elements = elements, .elements_at = before, .out = out, .count = count, .secret = secret};
+    ok(d->b->deltas->hash(d->queue, &leaves, &err), &err);
+    get(d, out, 0, got, count * 16);
+    for (uint64_t i = 0; i < count; i++) {
+        const struct wcodec_tree_hash h =
+            wcodec_leaf_plain(bytes + before + i * WCODEC_LEAF_BYTES, WCODEC_LEAF_BYTES);
+        assert_true(got[2 * i] == h.low && got[2 * i + 1] == h.high);
+    }
+    d->b->memory_free(out);
+    d->b->memory_free(elements);
+    free(got);
+    free(bytes);
+}
+
+/* Of which tiles one element in `one_in` differs, by a little or by anything. */
+static void change(struct deltas *d, struct delta *x)
+{
+    const unsigned log2 = x->head.element_log2;
+    const uint64_t one_in = 1 + (support_random(&d->seed) & 0xfff >> support_random(&d->seed) % 12),
+                   reach = support_random(&d->seed) % 64;
+    for (uint64_t i = 0; i < x->head.elements; i++) {
+        const uint64_t r = support_random(&d->seed);
+        if (r % one_in == 0)
+            wcodec_delta_store(x->data, i, log2,
+                               wcodec_delta_load(x->data, i, log2) +
+                                   (support_random(&d->seed) >> reach));
+    }
+}
+
+/* The tiles that differ, coded. */
+static void code(struct delta *x)
+{
+    const unsigned log2 = x->head.element_log2;
+    struct wcodec_delta_counts counts = {{0}, {0}};
+    for (uint64_t i = 0; i < x->head.tiles; i++) {
+        const uint64_t at = i << (TILE_LOG2 + log2);
+        wcodec_delta_count(log2, x->head.xor_values, x->data + at, x->base + at,
+                           wcodec_delta_tile_elements(&x->head, i), &counts);
+    }
+    wcodec_delta_code_plan(counts.gaps, WCODEC_DELTA_GAPS, &x->side.gaps);
+    wcodec_delta_code_plan(counts.values, WCODEC_DELTA_VALUES, &x->side.values);
+    x->streams =
+        malloc((size_t)wcodec_delta_stream_most(log2, x->head.elements) + 8 * TILES_MOST + 8);
+    assert_non_null(x->streams);
+    for (uint64_t i = 0; i < x->head.tiles; i++) {
+        const uint64_t at = i << (TILE_LOG2 + log2), n = wcodec_delta_tile_elements(&x->head, i);
+        if (memcmp(x->data + at, x->base + at, (size_t)(n << log2)) == 0)
+            continue;
+        struct wcodec_patch_tile *t = &x->tiles[x->count++];
+        *t = (struct wcodec_patch_tile){
+            .first = i << TILE_LOG2, .stream = x->streams_size, .count = (uint32_t)n};
+        t->size = (uint32_t)wcodec_delta_stream(&x->side.gaps, &x->side.values, log2,
+                                                x->head.xor_values, x->data + at, x->base + at, n,
+                                                x->streams + x->streams_size);
+        x->streams_size += t->size;
+    }
+}
+
+static void make(struct deltas *d, struct delta *x)
+{
+    memset(x, 0, sizeof *x);
+    x->head.element_log2 = (uint8_t)(support_random(&d->seed) % 4);
+    x->head.tile_log2 = TILE_LOG2;
+    x->head.xor_values = support_random(&d->seed) % 2 != 0;
+    x->head.elements = 1 + support_random(&d->seed) % ((uint64_t)TILES_MOST << TILE_LOG2);
+    x->head.tiles = (x->head.elements + (1 << TILE_LOG2) - 1) >> TILE_LOG2;
+    x->side.delta = &x->head;
+    x->size = x->head.elements << x->head.element_log2;
+    uint8_t *bytes = random_bytes(d, x->size + (uint64_t)2 * GUARD);
+    x->base = bytes + GUARD;
+    x->data = malloc((size_t)x->size);
+    x->result = malloc((size_t)x->size + (size_t)2 * GUARD);
+    assert_true(x->data != NULL && x->result != NULL);
+    memcpy(x->data, x->base, (size_t)x->size);
+    change(d, x);
+    code(x);
+}
+
+static void drop(struct delta *x)
+{
+    free(x->base - GUARD);
+    free(x->data);
+    free(x->result);
+    free(x->streams);
+}
+
+static void put_code(uint8_t *to, const struct wcodec_delta_code *code)
+{
+    memcpy(to, code->table, (code->single ? 1u : 1u << code->longest) * sizeof *code->table);
+}
+
+/* What the device makes of the tensor, to `result`; faults as it says. */
+static void patch(struct deltas *d, struct delta *x, uint32_t *faults)
+{
+    const uint64_t tiles = CODES,
+                   faults_at = wcodec_align_u64(tiles + x->count * sizeof(struct wcodec_patch_tile),
+                                                ALIGNMENT),
+                   streams = wcodec_align_u64(faults_at + (uint64_t)4 * x->count, ALIGNMENT),
+                   size = wcodec_align_u64(streams + x->streams_size, 4) + 4,
+                   whole = x->size + (uint64_t)2 * GUARD;
+    uint8_t *work = calloc(1, (size_t)size);
+    struct wcodec_memory *elements = allocate(d, whole), *memory = allocate(d, size);
+    wcodec_error err = {0};
+    assert_non_null(work);
+    put_code(work, &x->side.gaps);
+    put_code(work + CODES / 2, &x->side.values);
+    memcpy(work + tiles, x->tiles, x->count * sizeof *x->tiles);
+    memset(work + faults_at, 0xee, (size_t)4 * x->count);
+    memcpy(work + streams, x->streams, (size_t)x->streams_size);
+    put(d, elements, x->base - GUARD, whole);
+    put(d, memory, work, size);
+    const struct wcodec_tensor_patch p = {
+        .elements = elements,
+        .elements_at = GUARD,
+        .work = memory,
+        .tiles = tiles,
+        .faults = faults_at,
+        .streams = streams,
+        .streams_size = x->streams_size,
+        .count = x->count,
+        .element_log2 = x->head.element_log2,
+        .gap_bits = x->side.gaps.single ? 0 : x->side.gaps.longest,
+        .value_bits = x->side.values.single ? 0 : x->side.values.longest,
+        .xor_values = x->head.xor_values};
+    ok(d->b->deltas->patch(d->queue, &p, &err), &err);
+    get(d, elements, 0, x->result, whole);
+    get(d, memory, faults_at, faults, (uint64_t)4 * x->count);
+    d->b->memory_free(memory);
+    d->b->memory_free(elements);
+    free(work);
+}
+
+/* Against the reference, tile by tile; what no tile has is as it was. */
+static void compare(struct deltas *d, struct delta *x, const uint32_t *faults)
+{
+    const unsigned log2 = x->head.element_log2;
+    uint8_t *expected = malloc((size_t)x->size);
+    assert_non_null(expected);
+    memcpy(expected, x->base, (size_t)x->size);
+    assert_memory_equal(x->result, x->base - GUARD, GUARD);
+    assert_memory_equal(x->result + GUARD + x->size, x->base + x->size, GUARD);
+    for (uint32_t i = 0; i < x->count; i++) {
+        const struct wcodec_patch_tile *t = &x->tiles[i];
+        const uint64_t at = t->first << log2, size = (uint64_t)t->count << log2;
+        const bool good =
+            wcodec_delta_patch(&x->side, x->streams + t->stream, t->size, t->count, expected + at);
+        assert_int_equal(faults[i], !good);
+        d->faults += !good;
+        d->good += good;
+        if (!good) /* the tile's elements are anything */
+            memcpy(expected + at, x->result + GUARD + at, (size_t)size);
+    }
+    assert_memory_equal(x->result + GUARD, expected, x->size);
+    free(expected);
+}
+
+/* Bits of streams, and sizes that are not theirs, but no more than there are. */
+static void damage(struct deltas *d, struct delta *x)
+{
+    for (unsigned i = 0; i < DAMAGES; i++) {
+        const uint64_t r = support_random(&d->seed);
+        struct wcodec_patch_tile *t = &x->tiles[r % x->count];
+        if (r >> 32 & 1 && t->size != 0)
+            t->size -= (uint32_t)(r >> 40) % (t->size < 4 ? t->size : 4);
+        else if (x->streams_size != 0)
+            x->streams[support_random(&d->seed) % x->streams_size] ^=
+                (uint8_t)(1u << (r >> 60 & 7));
+    }
+}
+
+void support_deltas(const struct wcodec_backend *backend, struct wcodec_device *device,
+                    unsigned tensors)
+{
+    struct deltas d = {.b = backend, .device = device, .seed = support_seed()};
+    wcodec_error err = {0};
+    ok(backend->queue_create(device, &d.queue, &err), &err);
+    for (unsigned i = 0; i < 3; i++)
+        check_leaves(&d, 1 + 6 * (uint64_t)i, 16 * (support_random(&d.seed) % 5));
+    for (unsigned i = 0; i < tensors; i++) {
+        uint32_t faults[TILES_MOST];
+        struct delta x;
+        make(&d, &x);
+        if (x.count != 0) {
+            patch(&d, &x, faults);
+            compare(&d, &x, faults);
+            assert_memory_equal(x.result + GUARD, x.data, x.size);
+            damage(&d, &x);
+            patch(&d, &x, faults);
+            compare(&d, &x, faults);
+        }
+        drop(&x);
+    }
+    assert_true(tensors < 10 || (d.faults > 0 && d.good > d.faults));
+    print_message("deltas: %u tiles, %u faults\n", d.good + d.faults, d.faults);
+    backend->queue_destroy(d.queue);
+}
