@@ -51,9 +51,22 @@ stage_lint () {
     result lint scripts/lint "$1" "$3" "$5"
 }
 
+# cached COMMAND...: with gcc behind ccache, where that is. It finds an object again whose source is
+# at the same place beside the build folder, "../..", and whose flags are the same.
+cached () {
+    without=$PATH
+    if [ $level != quick ] && command -v ccache >/dev/null; then
+        mkdir -p "$state/ccache"
+        ln -sf "$(command -v ccache)" "$state/ccache/gcc"
+        PATH=$state/ccache:$PATH
+    fi
+    "$@"
+    PATH=$without
+}
+
 stage_gcc () {
     [ $level = quick ] || set -- $cuda
-    whole gcc CC=gcc $everything "$@"
+    cached whole gcc CC=gcc $everything "$@"
 }
 
 # python_ready STAGE PACKAGE...: a virtual environment build/STAGE with these packages of PyPI, in the
@@ -147,16 +160,16 @@ stage_wheel () {
     [ "$3" -eq 0 ] || cat "$log"
 }
 
-# The unit tests alone: the stage of sanitizers, by the same compiler, runs all.
+# The unit tests alone, as compiled for users: by the same compiler the stage of sanitizers runs more.
 stage_clang () {
     have_clang clang && configure clang CC=clang $everything && compile clang &&
         run_tests clang "$(all_tests clang | grep '^tests/unit/')"
 }
 
 # CUDA's kernels assemble, by each compiler that is there: for the oldest and newest architectures
-# and those that have code of their own, in --full for all.
+# and Hopper's, in --full for all.
 stage_cuda () {
-    clang='75 86' nvcc='75 90 120'
+    clang='75' nvcc='90 120'
     [ $level != full ] || clang='' nvcc=''
     registers "kernels by clang" sh tests/build/cuda.sh clang $clang
     registers "kernels by nvcc" sh tests/build/cuda.sh nvcc $nvcc
@@ -179,18 +192,15 @@ registers () {
     esac
 }
 
-# In the quick form the library, damaged input and the fuzz targets; tests of the command, of
-# memory's bounds and by the second decoder run in the gcc stage.
+# Tests that measure memory, or compare with the second decoder, run in the gcc stage; in the quick
+# form those of the command too.
 stage_asan () {
     have_clang asan || return
     configure asan CC=clang CFLAGS='-O1 -g' $sanitized --enable-sanitizers=address,undefined &&
         compile asan || return
-    if [ $level = quick ]; then
-        run_tests asan "$(all_tests asan |
-            grep -E -v '^tests/(command|oracle|build)/|^tests/unit/test_write_memory$')"
-    else
-        run_tests asan
-    fi
+    elsewhere='^tests/(oracle|build)/|^tests/unit/test_write_memory$|^tests/command/memory'
+    [ $level != quick ] || elsewhere="$elsewhere|^tests/command/"
+    run_tests asan "$(all_tests asan | grep -E -v "$elsewhere")"
 }
 
 stage_asan_gcc () {
@@ -333,25 +343,35 @@ stage_dist () {
     rm -rf build/check-dist
 }
 
-# What no configuration changes, and takes long: what variants of kernels compute, and what damaged
-# files get.
+# What no configuration changes, and takes long: what variants of kernels compute, how much memory
+# is taken, and what damaged files get.
 settled='tests/unit/checkdsp
 tests/unit/test_backend_emulated
 tests/unit/test_encode_tensor
+tests/unit/test_read_bases
+tests/unit/test_read_bases_wrong
+tests/unit/test_write_memory
+tests/command/memory.sh
 tests/bad/damage.py
+tests/bad/wrong.py
 tests/oracle/cross.py
+tests/oracle/deltas.py
 fuzz/round_trip'
 
 # What a minimal system builds: no optional library, no shared library. All tests but those, from
 # the tarball, whose files cannot be written to: all that a test reads is in it, and none writes
-# there.
+# there. Objects are those of a shared library, which the gcc stage has compiled.
 stage_minimal () {
     tarball_ready minimal || return
     unpacked build/minimal-source
+    mkdir -p build/minimal-source/build/objects
     chmod -R a-w build/minimal-source
+    chmod u+w build/minimal-source/build/objects
+    rm -rf build/check-minimal
+    ln -s minimal-source/build/objects build/check-minimal
     source=$top/build/minimal-source
-    configure minimal CC=gcc --enable-werror --with-cmocka $plain && compile minimal &&
-        run_tests minimal "$(all_tests minimal | grep -v -x -F "$settled")"
+    cached configure minimal CC=gcc --enable-werror --with-cmocka --with-pic $plain &&
+        cached compile minimal && run_tests minimal "$(all_tests minimal | grep -v -x -F "$settled")"
     source=$top
     chmod -R u+w build/minimal-source
 }
@@ -382,7 +402,7 @@ stage_distcheck () {
     some="$some tests/build/abi.sh tests/build/installed.sh"
     with_plugins=$(all_tests distcheck | grep -E '^tests/unit/test_(load|registry|read_devices)')
     WCODEC_TEST_LEVEL=quick
-    distcheck_with "$some $(echo $with_plugins)" ''
+    cached distcheck_with "$some $(echo $with_plugins)" --enable-werror
     distcheck_with "$some" "$plain CC=clang CFLAGS=-O1 --enable-werror \
         --enable-sanitizers=address,undefined"
     WCODEC_TEST_LEVEL=$level
