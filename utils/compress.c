@@ -265,7 +265,9 @@ static bool write_container(struct app *app, const struct source *source, struct
     struct output_attributes attributes = {0};
     if (input->path && !input->spooled)
         attributes = output_attributes_of(&input->stat);
-    bases_narrow(app, source->reader, &attributes);
+    if (!output_cut(app, output))
+        return false;
+    bases_narrow(app, source->reader, bases ? output->fd : -1, &attributes);
     if (!output_commit(app, output, &attributes))
         return false;
     app->sums.coded++;

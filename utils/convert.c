@@ -181,7 +181,7 @@ static bool write_file(struct app *app, const struct convert_list *list, const c
         const struct tensor_file *file = &list->files[i];
         output_attributes_narrow_by(&attributes, &file->input, file->reader);
         if (file->reader)
-            bases_narrow(app, file->reader, &attributes);
+            bases_narrow(app, file->reader, -1, &attributes);
     }
     const bool good = bases_spared(app, output.name) && write_items(app, list, &output) &&
                       output_commit(app, &output, &attributes);

@@ -201,7 +201,7 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
     progress_end(&app->progress);
     if (good) {
         struct output_attributes attributes = attributes_of(input, info);
-        bases_narrow(app, reader, &attributes);
+        bases_narrow(app, reader, -1, &attributes);
         good = bases_spared(app, output.name) && output_commit(app, &output, &attributes);
     }
     if (good)
