@@ -22,11 +22,15 @@ run 2 "$WCODEC" compress -12 model.safetensors; says "levels are 1 to 9, not '12
 run 2 "$WCODEC" compress -10 model.safetensors; says "levels are 1 to 9, not '10'"
 run 2 "$WCODEC" compress --level=19 model.safetensors; says "levels are 1 to 9, not '19'"
 run 2 "$WCODEC" compress --out=x model.safetensors; says '(--output, --output-dir)'
+run 3 "$WCODEC" decompress model.safetensors; says "is no .wcodec file but a safetensors file"
+run 1 "$WCODEC" decompress nothing.safetensors; says 'No such file'
 run 2 "$WCODEC" compress .; says 'no name to make an output.s from; use -o'
 missing model.safetensors.wcodec x
 run 0 sh -c '"$1" compress <model.safetensors >out.wcodec' sh "$WCODEC"
 run 0 sh -c 'cat model.safetensors | "$1" compress -q | "$1" decompress -q | cmp - model.safetensors' sh "$WCODEC"; quiet
 run 0 sh -c '"$1" test <out.wcodec' sh "$WCODEC"
+mv out.wcodec out.compressed
+run 2 "$WCODEC" decompress out.compressed; says 'does not end in .wcodec; use -o'
 run 0 "$WCODEC" compress --level=1 model.safetensors; says '1 tensor, .* KiB to .* KiB ([0-9.]* %), .*B/s'
 run 0 "$WCODEC" compress -9 model.safetensors; says 'up to date, but made with other options (-1): -f makes it anew'
 run 0 "$WCODEC" info model.safetensors.wcodec; prints '^options: *-1$'
