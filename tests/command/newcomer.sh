@@ -187,6 +187,14 @@ json_is out 'all("lossy" in r for r in d["results"]) and "error" in d["results"]
 printf 'no numbers' >opaque
 run 0 "$WCODEC" compress -q opaque
 run 0 "$WCODEC" list opaque.wcodec; prints '^total: no tensors, opaque bytes, 1 file'
+if command -v file >/dev/null 2>&1; then
+    run 0 "$WCODEC" compress -q -9 --index=front -o front.wcodec three
+    run 0 file -m "$sources/doc/wcodec.magic" front.wcodec
+    prints "(wcodec), version 1, of $(size_of three) bytes, index in front, level 9$"
+    run 0 file -m "$sources/doc/wcodec.magic" three; if grep -q '(wcodec)' out; then fail 'another file is taken for ours'; else pass; fi
+else
+    skip 'no file(1)'
+fi
 run 0 "$WCODEC" devices -v; quiet
 for word in encode-verify decode-nocheck BITS BOUND; do
     run 0 "$WCODEC" help bench; prints "$word"
