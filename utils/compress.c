@@ -353,7 +353,11 @@ static char *with_suffix(struct app *app, const char *path)
 /* Files of a model folder that are compressed. */
 static bool holds_weights(struct app *app, const char *path)
 {
-    return model_weights_are(path) || path_has_suffix(path, ".onnx") || external_model(app, path);
+    static const char *const suffixes[] = {".gguf", ".npy", ".npz", ".onnx"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (path_has_suffix(path, suffixes[i]))
+            return true;
+    return model_weights_are(path) || external_model(app, path);
 }
 
 /* In a directory, weights are compressed and the rest is copied, so that the mirror is a complete
