@@ -199,6 +199,22 @@ def test_a_folder_is_mirrored(tmp_path):
     assert contents(tmp_path / "back") == {k: v for k, v in contents(folder).items() if k != "sub"}
 
 
+def test_other_kinds_in_a_folder(tmp_path):
+    folder = tmp_path / "forms"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(safetensors_bytes({"a": ("U8", (4,), b"1234")}))
+    for name in ("model.gguf", "w.npy", "w.npz", "notes.txt"):
+        (folder / name).write_bytes(b"GGUF\3\0\0\0" + bytes(500))
+    made = wcodec.compress(folder)
+    assert sorted(os.listdir(made["output"])) == [
+        "model.gguf.wcodec", "model.safetensors.wcodec", "notes.txt", "w.npy.wcodec", "w.npz.wcodec",
+    ]  # fmt: skip
+    with wcodec.Reader(made["output"]) as reader:
+        assert reader.names() == ["a"]
+    wcodec.decompress(made["output"], tmp_path / "back")
+    assert contents(tmp_path / "back") == contents(folder)
+
+
 def contents(folder):
     """Paths below a folder with what is in the files."""
     return {
