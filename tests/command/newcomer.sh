@@ -113,7 +113,7 @@ run 0 diff -r hub hub.back
 rm -r hub hub.wcodec hub.back snapshot
 
 # Sizes: the types of today against zstd -3; what -9 and a predictor promise.
-cat >types.py <<'PY'
+cat >newtypes.py <<'PY'
 import array, json, random, struct, sys
 rng = random.Random(4)
 def save(path, dtype, elements):
@@ -133,7 +133,7 @@ save("pruned", "F16", array.array("H", (half() for _ in range(1 << 18))))
 PY
 packed=
 if command -v "$PYTHON" >/dev/null 2>&1; then
-    "$PYTHON" types.py || exit 99
+    "$PYTHON" newtypes.py || exit 99
     packed='int4 nf4 pruned'
 else
     skip 'no Python to make packed weights with'

@@ -207,7 +207,8 @@ def test_other_kinds_in_a_folder(tmp_path):
         (folder / name).write_bytes(b"GGUF\3\0\0\0" + bytes(500))
     made = wcodec.compress(folder)
     assert sorted(os.listdir(made["output"])) == [
-        "model.gguf.wcodec", "model.safetensors.wcodec", "notes.txt", "w.npy.wcodec", "w.npz.wcodec",
+        "model.gguf.wcodec", "model.safetensors.wcodec", "notes.txt", "w.npy.wcodec",
+        "w.npz.wcodec",
     ]  # fmt: skip
     with wcodec.Reader(made["output"]) as reader:
         assert reader.names() == ["a"]
@@ -315,7 +316,17 @@ def test_names_of_outputs(original, tmp_path, monkeypatch):
 
 def test_info_is_that_of_the_command(original):
     wcodec.compress(original)
-    paths = [f"{original}.wcodec", *sorted(map(str, (TOP / "tests" / "golden").glob("*.wcodec")))]
+    changed = bytearray(original.read_bytes())
+    changed[-100] ^= 1
+    second = original.with_name("second.safetensors")
+    second.write_bytes(changed)
+    wcodec.compress(second, base=f"{original}.wcodec")
+    assert wcodec.info(f"{second}.wcodec")["files"][0]["bases"]
+    paths = [
+        f"{original}.wcodec",
+        f"{second}.wcodec",
+        *sorted(map(str, (TOP / "tests" / "golden").glob("*.wcodec"))),
+    ]
     for path in paths:
         expected = json.loads(command("info", "--json", path).stdout)
         assert json.loads(json.dumps(wcodec.info(path))) == expected, path
