@@ -45,8 +45,9 @@ typedef struct wcodec_reader wcodec_reader;
  * pytorch_model.bin.index.json is taken; if there is none of these names, WCODEC_ERROR_USAGE. Where
  * a folder has *.safetensors.wcodec files or such an index, its *.bin.index.json, *.bin.wcodec,
  * *.gguf.wcodec, *.npy.wcodec and *.npz.wcodec are passed over: they are the same model in another
- * form. A tensor name found in two shards is WCODEC_ERROR_CORRUPT. Of a model with more than 64 shards, the
- * others are opened again for each call; if one was changed since, that is WCODEC_ERROR_IO.
+ * form. A tensor name found in two shards is WCODEC_ERROR_CORRUPT. Of a model with more than 64
+ * shards, the others are opened again for each call; if one was changed since, that is
+ * WCODEC_ERROR_IO.
  *
  * *reader belongs to the caller, who ends it by wcodec_reader_close() before the context.
  *
