@@ -74,7 +74,7 @@ _wcodec () {
         decompress) options+=" --json $output --output-dir= --recursive --keep --rm --base= --base-depth= --tensor= --only= --filelist= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --base= --base-depth= --tensor= --slice= --no-checksum" ;;
         rebase) options+=" --json $output --base= --base-depth= --from=" ;;
-        convert) options+=" $output --base= --base-depth= --recursive --dequantize=" ;;
+        convert) options+=" --json $output --base= --base-depth= --recursive --dequantize=" ;;
         list|info) options+=' --base= --base-depth= --json --filelist=' ;;
         devices|version) options+=' --json' ;;
         test) options+=' --base= --base-depth= --json --recursive --quick --filelist=' ;;

@@ -49,7 +49,7 @@ complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s O -l 
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s k -l keep -d 'Keep inputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -l rm -d 'Remove inputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress convert test verify' -s r -l recursive -d 'Go through folders'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info test verify rebase bench devices version' -l json -d 'As JSON'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info test verify convert rebase bench devices version' -l json -d 'As JSON'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l fast -d 'Level 1'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l best -d 'Level 9'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l level -x -a '1 2 3 4 5 6 7 8 9' -d 'Level'

@@ -340,6 +340,16 @@ stage_dist () {
         make -s -j$jobs && make -s -j$jobs check TESTS=tests/command/usage.sh &&
         make -s install DESTDIR=\$PWD/usr &&
         test -x usr/usr/bin/wcodec && test -f usr/usr/lib/any/libwcodec.so.0"
+    # shellcheck disable=SC2016 # for that shell
+    if command -v zsh >/dev/null; then
+        one dist "zsh looks for completions there" sh -c 'cd build/check-dist/usr || exit
+            for folder in $(zsh -fc "print -l \$fpath"); do
+                test ! -f ".$folder/_wcodec" || exit 0
+            done
+            exit 1'
+    else
+        skipped dist "no zsh to complete with"
+    fi
     rm -rf build/check-dist
 }
 

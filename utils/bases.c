@@ -3,8 +3,10 @@
 
 #include "utils/bases.h"
 #include "utils/partial.h"
+#include "utils/text.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,24 +155,120 @@ bool bases_spared(struct app *app, const char *output)
                     output);
 }
 
-static void narrow_by(const wcodec_bases *bases, struct output_attributes *attributes)
+/* The path of the file with that hash; NULL: there is none. */
+static const char *find_path(const wcodec_bases *bases, const uint8_t hash[16])
 {
     const uint64_t count = bases ? wcodec_bases_count(bases) : 0;
     for (uint64_t i = 0; i < count; i++) {
         const char *path;
-        struct stat base;
-        if (wcodec_bases_file(bases, i, &path, NULL, NULL) == WCODEC_OK && stat(path, &base) == 0)
-            output_attributes_narrow(attributes, &base);
+        uint8_t own[16];
+        if (wcodec_bases_file(bases, i, &path, own, NULL) == WCODEC_OK &&
+            memcmp(own, hash, sizeof own) == 0)
+            return path;
+    }
+    return NULL;
+}
+
+struct chain {
+    const struct app *app;
+    const wcodec_bases *bases;
+    base_fn visit;
+    void *opaque;
+    json_t *seen; /* hashes */
+};
+
+static bool follow(const struct chain *c, const wcodec_reader *reader, uint64_t begin, uint64_t end,
+                   const char *of);
+
+static bool follow_link(const struct chain *c, const struct base_link *link)
+{
+    wcodec_reader *reader;
+    char hash[33];
+    text_hex(link->hash, 16, hash);
+    if (json_object_get(c->seen, hash))
+        return true;
+    if (json_object_set_new(c->seen, hash, json_true()) != 0)
+        return false;
+    c->visit(c->opaque, link);
+    if (!link->path ||
+        wcodec_reader_open_path(c->app->context, link->path, &reader, NULL) != WCODEC_OK)
+        return true;
+    const bool good = follow(c, reader, 0, wcodec_reader_tensor_count(reader), link->path);
+    wcodec_reader_close(reader);
+    return good;
+}
+
+/* Tensors begin to end. No deeper than there are files, since each is met once. */
+static bool follow(const struct chain *c, const wcodec_reader *reader, uint64_t begin, uint64_t end,
+                   const char *of)
+{
+    uint8_t last[16] = {0};
+    bool good = true;
+    for (uint64_t i = begin; i < end && good; i++) {
+        wcodec_delta_info info;
+        if (wcodec_reader_delta(reader, i, &info, NULL) != WCODEC_OK || !info.delta ||
+            memcmp(last, info.xxh128, sizeof last) == 0)
+            continue;
+        memcpy(last, info.xxh128, sizeof last);
+        const struct base_link link = {last, info.base_size, find_path(c->bases, last), of};
+        good = follow_link(c, &link);
+    }
+    return good;
+}
+
+bool bases_each(const struct app *app, const wcodec_bases *bases, const wcodec_reader *reader,
+                uint64_t begin, uint64_t end, base_fn visit, void *opaque)
+{
+    const struct chain chain = {app, bases, visit, opaque, json_object()};
+    const bool good = chain.seen && follow(&chain, reader, begin, end, NULL);
+    json_decref(chain.seen);
+    return good;
+}
+
+static void narrow_by_path(struct output_attributes *attributes, const char *path)
+{
+    struct stat base;
+    if (path && stat(path, &base) == 0)
+        output_attributes_narrow(attributes, &base);
+}
+
+static void narrow_by_link(void *opaque, const struct base_link *link)
+{
+    narrow_by_path(opaque, link->path);
+}
+
+static void narrow_by_all(const wcodec_bases *bases, struct output_attributes *attributes)
+{
+    const uint64_t count = wcodec_bases_count(bases);
+    for (uint64_t i = 0; i < count; i++) {
+        const char *path;
+        if (wcodec_bases_file(bases, i, &path, NULL, NULL) == WCODEC_OK)
+            narrow_by_path(attributes, path);
     }
 }
 
-void bases_narrow(const struct app *app, const wcodec_reader *reader,
+/* Where it cannot be known which are needed, all are taken for it. */
+static void narrow_by(const struct app *app, const wcodec_bases *bases, const wcodec_reader *reader,
+                      struct output_attributes *attributes)
+{
+    if (bases && (!reader || !bases_each(app, bases, reader, 0, wcodec_reader_tensor_count(reader),
+                                         narrow_by_link, attributes)))
+        narrow_by_all(bases, attributes);
+}
+
+void bases_narrow(const struct app *app, const wcodec_reader *reader, int made,
                   struct output_attributes *attributes)
 {
-    const bool coded_against = app->options.command == COMMAND_COMPRESS;
-    if (coded_against || (reader && bases_needed(reader)))
-        narrow_by(app->bases, attributes);
-    narrow_by(app->bases_onto, attributes);
+    wcodec_reader *container = NULL;
+    if (reader)
+        narrow_by(app, app->bases, reader, attributes);
+    if (made < 0)
+        return;
+    if (wcodec_reader_open_fd(app->context, made, &container, NULL) != WCODEC_OK)
+        container = NULL;
+    narrow_by(app, app->options.command == COMMAND_REBASE ? app->bases_onto : app->bases, container,
+              attributes);
+    wcodec_reader_close(container);
 }
 
 static bool has_hash(const wcodec_bases *bases, const uint8_t hash[16])

@@ -29,9 +29,22 @@ bool bases_needed(const wcodec_reader *reader);
 /* Is the output none of the bases that are at hand? False: it is, which is reported. */
 bool bases_spared(struct app *app, const char *output);
 
-/* Of what is made from a reader's tensors nobody may do more than with the bases that there are, if
- * it needs any. */
-void bases_narrow(const struct app *app, const wcodec_reader *reader,
+/* A file that deltas are made of. */
+struct base_link {
+    const uint8_t *hash; /* 16 bytes */
+    uint64_t size;
+    const char *path; /* NULL: it is not at hand */
+    const char *of;   /* the base that is made of it; NULL: the reader's own file */
+};
+typedef void (*base_fn)(void *opaque, const struct base_link *link);
+/* Each file that tensors `begin` to `end` of a reader need to be decoded by the set, once. False:
+ * no memory. */
+bool bases_each(const struct app *app, const wcodec_bases *bases, const wcodec_reader *reader,
+                uint64_t begin, uint64_t end, base_fn visit, void *opaque);
+
+/* Of what is made from a reader's tensors (NULL: of no reader's) nobody may do more than with the
+ * bases that these need, or the container in `made` needs (-1: it is none). */
+void bases_narrow(const struct app *app, const wcodec_reader *reader, int made,
                   struct output_attributes *attributes);
 
 /* Are all deltas of a reader made of files that were given? */

@@ -61,7 +61,7 @@ static void cat_tensor(struct app *app, const struct input *input, const wcodec_
         const struct partial_rows *cut = o->slice ? &rows : NULL;
         struct output_attributes attributes = {0};
         output_attributes_narrow_by(&attributes, input, reader);
-        bases_narrow(app, reader, &attributes);
+        bases_narrow(app, reader, -1, &attributes);
         progress_start(&app->progress, info.name, o->output && !o->quiet && !o->no_progress);
         bool good = o->output && path_has_suffix(o->output, ".safetensors")
                         ? partial_write(app, input->name, reader, tensor, 1, cut, &output)

@@ -265,7 +265,9 @@ static bool write_container(struct app *app, const struct source *source, struct
     struct output_attributes attributes = {0};
     if (input->path && !input->spooled)
         attributes = output_attributes_of(&input->stat);
-    bases_narrow(app, source->reader, &attributes);
+    if (!output_cut(app, output))
+        return false;
+    bases_narrow(app, source->reader, bases ? output->fd : -1, &attributes);
     if (!output_commit(app, output, &attributes))
         return false;
     app->sums.coded++;
@@ -351,7 +353,11 @@ static char *with_suffix(struct app *app, const char *path)
 /* Files of a model folder that are compressed. */
 static bool holds_weights(struct app *app, const char *path)
 {
-    return model_weights_are(path) || path_has_suffix(path, ".onnx") || external_model(app, path);
+    static const char *const suffixes[] = {".gguf", ".npy", ".npz", ".onnx"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (path_has_suffix(path, suffixes[i]))
+            return true;
+    return model_weights_are(path) || external_model(app, path);
 }
 
 /* In a directory, weights are compressed and the rest is copied, so that the mirror is a complete

@@ -6,7 +6,9 @@
 #include "utils/convert.h"
 #include "utils/convert_list.h"
 #include "utils/external.h"
+#include "utils/json.h"
 #include "utils/output.h"
+#include "utils/results.h"
 #include "utils/signals.h"
 #include "utils/text.h"
 
@@ -181,14 +183,18 @@ static bool write_file(struct app *app, const struct convert_list *list, const c
         const struct tensor_file *file = &list->files[i];
         output_attributes_narrow_by(&attributes, &file->input, file->reader);
         if (file->reader)
-            bases_narrow(app, file->reader, &attributes);
+            bases_narrow(app, file->reader, -1, &attributes);
     }
     const bool good = bases_spared(app, output.name) && write_items(app, list, &output) &&
                       output_commit(app, &output, &attributes);
-    if (good)
+    const uint64_t written = atomic_load(&output.written);
+    if (good) {
         app_note(app, "%s: %zu tensor%s, %s written to %s", input->name, list->count,
-                 list->count == 1 ? "" : "s", text_size(atomic_load(&output.written), size),
-                 output.name);
+                 list->count == 1 ? "" : "s", text_size(written, size), output.name);
+        results_add(app, input->name, output.name, "converted",
+                    json_pack("{s:o, s:o}", "tensors", json_size(list->count), "bytes",
+                              json_size(written)));
+    }
     output_close(&output);
     return good;
 }
@@ -285,6 +291,8 @@ bool convert_file(struct app *app, const char *path, const char *target)
            write_file(app, &list, target);
     convert_list_free(&list);
     close_files(&found);
+    if (!good)
+        results_add_failure(app, path);
     return good;
 }
 
@@ -318,12 +326,16 @@ static void convert_operand(struct app *app, const char *path)
     const bool to_stdout = o->to_stdout || (strcmp(path, "-") == 0 && !o->output);
     const bool folder = strcmp(path, "-") != 0 && path_is_directory(path);
     char *target = o->output || to_stdout ? NULL : convert_target(app, path);
-    if (folder && !o->output)
-        app_fail(app, EXIT_USAGE, "%s: is a directory, which needs -o for another", path);
-    else if (folder)
+    if (folder && o->output) {
         convert_folder(app, path, o->output);
-    else if (target || o->output || to_stdout)
+    } else if (folder) {
+        app_fail(app, EXIT_USAGE, "%s: is a directory, which needs -o for another", path);
+        results_add_failure(app, path);
+    } else if (target || o->output || to_stdout) {
         convert_file(app, path, to_stdout ? NULL : (o->output ? o->output : target));
+    } else {
+        results_add_failure(app, path);
+    }
     free(target);
 }
 
@@ -335,7 +347,9 @@ void command_convert(struct app *app)
         app_fail(app, EXIT_USAGE, "convert what? Give files of tensors, or - for standard input");
     else if (o->to_stdout && files->count > 1)
         app_fail(app, EXIT_USAGE, "-c takes one input");
-    else
+    else if (results_begin(app)) {
         for (size_t i = 0; i < files->count && !signals_pending(); i++)
             convert_operand(app, files->items[i]);
+        results_end(app);
+    }
 }

@@ -7,6 +7,7 @@
 #include "utils/external.h"
 #include "utils/input.h"
 #include "utils/output.h"
+#include "utils/results.h"
 #include "utils/walk.h"
 
 #include <fcntl.h>
@@ -154,6 +155,8 @@ static bool write_index(struct app *app, const struct input *input, const char *
         strcpy(name + strlen(name) - strlen(INDEX_SUFFIX), suffix);
         cut_prefix(name);
         good = write_text(app, input, name, text);
+        if (good)
+            results_add(app, input->path, name, "converted", NULL);
     }
     free(name);
     free(text);
@@ -164,8 +167,10 @@ static bool convert_index(struct app *app, const char *source, const char *targe
 {
     json_error_t where;
     struct input input;
-    if (!input_open(app, source, &input))
+    if (!input_open(app, source, &input)) {
+        results_add_failure(app, source);
         return false;
+    }
     json_t *index = json_loadfd(input.fd, JSON_REJECT_DUPLICATES, &where);
     json_t *names = json_object();
     const bool good = index ? names && rename_files(app, source, index, names) &&
@@ -175,6 +180,8 @@ static bool convert_index(struct app *app, const char *source, const char *targe
     json_decref(names);
     json_decref(index);
     input_close(&input);
+    if (!good)
+        results_add_failure(app, source);
     return good;
 }
 

@@ -201,7 +201,7 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
     progress_end(&app->progress);
     if (good) {
         struct output_attributes attributes = attributes_of(input, info);
-        bases_narrow(app, reader, &attributes);
+        bases_narrow(app, reader, -1, &attributes);
         good = bases_spared(app, output.name) && output_commit(app, &output, &attributes);
     }
     if (good)
@@ -257,6 +257,20 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
     free(name);
 }
 
+/* What is no .wcodec file has no name without the suffix, either: that is said first. */
+static void fail_suffix(struct app *app, const char *source)
+{
+    struct input input;
+    wcodec_reader *reader;
+    if (!path_is_directory(source)) {
+        if (!input_open_reader(app, source, &input, &reader))
+            return;
+        wcodec_reader_close(reader);
+        input_close(&input);
+    }
+    app_fail(app, EXIT_USAGE, "%s: does not end in " SUFFIX "; use -o", source);
+}
+
 /* Where the output of `source` goes: -o, or its name without the suffix, in -O if given. NULL:
  * reported. */
 static char *target_of(struct app *app, const char *source)
@@ -273,7 +287,7 @@ static char *target_of(struct app *app, const char *source)
     while (n > 1 && target[n - 1] == '/')
         target[--n] = 0;
     if (!path_has_suffix(path_base(target), SUFFIX)) {
-        app_fail(app, EXIT_USAGE, "%s: does not end in " SUFFIX "; use -o", source);
+        fail_suffix(app, source);
         free(target);
         return NULL;
     }

@@ -4,6 +4,7 @@
 /* wcodec info: what a file is, how each tensor is coded, and how near that comes to the order-0
  * bound. */
 #include "utils/app.h"
+#include "utils/bases.h"
 #include "utils/describe.h"
 #include "utils/input.h"
 #include "utils/lossy.h"
@@ -160,34 +161,33 @@ static void print_lossy(struct app *app, const wcodec_reader *reader, const wcod
     }
 }
 
-/* Which file a delta is made of, unless that was said of the tensor before. */
-static void print_base(struct app *app, const wcodec_delta_info *delta, uint8_t *said)
+/* Which file deltas are made of. */
+static void print_base(void *opaque, const struct base_link *link)
 {
     char hash[33], size[32];
-    const uint64_t count = app->bases ? wcodec_bases_count(app->bases) : 0;
-    if (memcmp(said, delta->xxh128, 16) == 0)
-        return;
-    memcpy(said, delta->xxh128, 16);
-    text_hex(delta->xxh128, 16, hash);
-    printf("base:       %s, %" PRIu64 " (%s)", hash, delta->base_size,
-           text_size(delta->base_size, size));
-    for (uint64_t i = 0; i < count; i++) {
-        const char *path;
-        uint8_t own[16];
-        if (wcodec_bases_file(app->bases, i, &path, own, NULL) != WCODEC_OK ||
-            memcmp(own, delta->xxh128, 16) != 0)
-            continue;
-        char *escaped = text_escape(path);
-        printf(": %s", escaped ? escaped : "?");
-        free(escaped);
-    }
+    char *path = link->path ? text_escape(link->path) : NULL;
+    char *of = link->of ? text_escape(link->of) : NULL;
+    (void)opaque;
+    text_hex(link->hash, 16, hash);
+    printf("base:       %s, %" PRIu64 " (%s)", hash, link->size, text_size(link->size, size));
+    if (link->path)
+        printf(": %s", path ? path : "?");
+    if (link->of)
+        printf(", which %s is made of", of ? of : "?");
     printf("\n");
+    free(of);
+    free(path);
 }
 
 /* What deltas are made of, and how. */
-static void print_deltas(struct app *app, const wcodec_reader *reader, const wcodec_file_info *file)
+static void print_deltas(struct app *app, const char *name, const wcodec_reader *reader,
+                         const wcodec_file_info *file)
 {
-    uint8_t said[16] = {0};
+    if (!bases_each(app, app->bases, reader, file->first_tensor, file->first_tensor + file->tensors,
+                    print_base, NULL)) {
+        app_fail(app, EXIT_FAILED, "%s: out of memory", name);
+        return;
+    }
     for (uint64_t i = file->first_tensor;
          i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app);
          i++) {
@@ -198,16 +198,15 @@ static void print_deltas(struct app *app, const wcodec_reader *reader, const wco
             info.coding != WCODEC_CODING_DELTA ||
             wcodec_reader_delta(reader, i, &delta, NULL) != WCODEC_OK)
             continue;
-        print_base(app, &delta, said);
-        char *name = text_escape(info.name);
+        char *tensor = text_escape(info.name);
         const unsigned count = describe_delta_shares(&delta, shares);
-        printf("delta:      %s:", name ? name : "?");
+        printf("delta:      %s:", tensor ? tensor : "?");
         for (unsigned s = 0; s < count; s++)
             printf("%s %s %.1f %%", s ? "," : "", shares[s].name, shares[s].share * 100);
         if (delta.depth > 1)
             printf("; %u deltas deep", delta.depth);
         printf("\n");
-        free(name);
+        free(tensor);
     }
 }
 
@@ -305,6 +304,27 @@ static json_t *metadata_json(const wcodec_reader *reader, uint64_t file)
     return metadata;
 }
 
+static void add_base_json(void *opaque, const struct base_link *link)
+{
+    char hash[33];
+    text_hex(link->hash, 16, hash);
+    json_array_append_new(opaque, json_pack("{s:s, s:o, s:o, s:o}", "hash", hash, "bytes",
+                                            json_size(link->size), "path",
+                                            link->path ? json_text(link->path) : json_null(), "of",
+                                            link->of ? json_text(link->of) : json_null()));
+}
+
+static json_t *bases_json(const struct app *app, const struct described_file *f)
+{
+    const uint64_t begin = f->info.first_tensor;
+    json_t *bases = json_array();
+    if (bases && bases_each(app, app->bases, f->reader, begin, begin + f->info.tensors,
+                            add_base_json, bases))
+        return bases;
+    json_decref(bases);
+    return NULL;
+}
+
 static void info_json(struct app *app, struct json_list *list, const struct described_file *f,
                       const struct totals *totals)
 {
@@ -319,6 +339,7 @@ static void info_json(struct app *app, struct json_list *list, const struct desc
         json_object_set_new(head, "options", describe_settings_json(info));
         json_object_set_new(head, "index", json_string(info->index_first ? "front" : "end"));
         json_object_set_new(head, "metadata", metadata_json(f->reader, f->number));
+        json_object_set_new(head, "bases", bases_json(app, f));
         json_object_set_new(head, "totals", totals_json(info, totals));
     }
     describe_print_json(app, list, f, head);
@@ -352,7 +373,7 @@ static void info_file(struct app *app, void *opaque, const struct described_file
         print_tensors(app, f->path, f->reader, file);
         putchar('\n');
         print_predicted(app, f->reader, file);
-        print_deltas(app, f->reader, file);
+        print_deltas(app, f->path, f->reader, file);
         print_lossy(app, f->reader, file);
         print_totals(file, &totals);
     }

@@ -441,8 +441,8 @@ const struct option_row option_table[] = {
      "measure lossy tensors on it (once for each MODEL)"},
     {"no-exponents", 0, NULL, BIT(REPORT), BIT(REPORT), set_nothing, 0, NULL,
      "read the index only, decode nothing"},
-    {"json", 0, NULL, REPORTS | FILES | BIT(REBASE), FILES | BIT(BENCH) | BIT(REBASE), set_flag,
-     TO(json), NULL, "as JSON"},
+    {"json", 0, NULL, REPORTS | FILES | BIT(CONVERT) | BIT(REBASE),
+     FILES | BIT(BENCH) | BIT(CONVERT) | BIT(REBASE), set_flag, TO(json), NULL, "as JSON"},
 };
 
 bool option_is_coding(const struct option_row *row)

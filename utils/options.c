@@ -124,7 +124,10 @@ static bool check_together(const struct options *o)
     if (o->to_stdout && (o->output || o->output_dir))
         return usage_error("-c and -o or -O exclude each other", NULL);
     if (o->output && o->files.count > 1)
-        return usage_error("-o takes one input; use -O for several", NULL);
+        return usage_error(o->command == COMMAND_COMPRESS || o->command == COMMAND_DECOMPRESS
+                               ? "-o takes one input; use -O for several"
+                               : "-o takes one input",
+                           NULL);
     if (o->remove && o->to_stdout)
         return usage_error("--rm removes nothing after output to standard output", NULL);
     if (o->remove && o->no_checksum)

@@ -437,6 +437,14 @@ static bool take_name(struct app *app, struct output *output)
            app_fail_errno(app, output->name, "cannot rename to it", errno);
 }
 
+bool output_cut(struct app *app, struct output *output)
+{
+    const int error = unmap(output);
+    if (error == OUTPUT_CUT)
+        return fail_cut(app, output);
+    return error == 0 || app_fail_errno(app, output->name, "cannot be cut to its size", error);
+}
+
 bool output_commit(struct app *app, struct output *output,
                    const struct output_attributes *attributes)
 {
@@ -446,11 +454,8 @@ bool output_commit(struct app *app, struct output *output,
         output->fd = -1;
         return close(fd) == 0 || app_fail_errno(app, output->name, "cannot write", errno);
     }
-    const int error = unmap(output);
-    if (error != 0)
-        return error == OUTPUT_CUT
-                   ? fail_cut(app, output)
-                   : app_fail_errno(app, output->name, "cannot be cut to its size", error);
+    if (!output_cut(app, output))
+        return false;
     if (signals_pending() || !set_attributes(app, output, attributes))
         return app_fail(app, EXIT_FAILED, "%s: not written", output->name);
     if (sync && fsync(output->fd) != 0)

@@ -81,6 +81,10 @@ void output_attributes_narrow(struct output_attributes *attributes, const struct
 void output_attributes_narrow_by(struct output_attributes *attributes, const struct input *input,
                                  const wcodec_reader *reader);
 
+/* All is written: cut it to its size, so that it can be read. output_commit() does so, too. False:
+ * reported. */
+bool output_cut(struct app *app, struct output *output);
+
 /* Give it its attributes, bring it to the disk and to its name. False: reported. */
 bool output_commit(struct app *app, struct output *output,
                    const struct output_attributes *attributes);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* --json of compress and decompress: an object for each file, on standard output. Nothing happens
- * without that option. */
+/* --json of compress, decompress, convert and rebase: an object for each file, on standard output.
+ * Nothing happens without that option. */
 #ifndef WCODEC_UTILS_RESULTS_H
 #define WCODEC_UTILS_RESULTS_H
 
@@ -13,8 +13,8 @@
 bool results_begin(struct app *app);
 void results_end(struct app *app);
 
-/* One file: "compressed", "restored", "copied" or "up to date", with further members, which are
- * freed (NULL: none). */
+/* One file: "compressed", "restored", "converted", "copied" or "up to date", with further members,
+ * which are freed (NULL: none). */
 void results_add(struct app *app, const char *path, const char *output, const char *status,
                  json_t *members);
 /* One that failed, with the last error that was reported. */

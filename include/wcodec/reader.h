@@ -43,10 +43,11 @@ typedef struct wcodec_reader wcodec_reader;
  * see wcodec_file_info.kind); a folder without an index stands for all its *.wcodec files in the
  * order of their names. Of several indexes in a folder, model.safetensors.index.json or
  * pytorch_model.bin.index.json is taken; if there is none of these names, WCODEC_ERROR_USAGE. Where
- * a folder has *.safetensors.wcodec files or such an index, its *.bin.index.json and *.bin.wcodec
- * are passed over: they are the same model in PyTorch's form. A
- * tensor name found in two shards is WCODEC_ERROR_CORRUPT. Of a model with more than 64 shards, the
- * others are opened again for each call; if one was changed since, that is WCODEC_ERROR_IO.
+ * a folder has *.safetensors.wcodec files or such an index, its *.bin.index.json, *.bin.wcodec,
+ * *.gguf.wcodec, *.npy.wcodec and *.npz.wcodec are passed over: they are the same model in another
+ * form. A tensor name found in two shards is WCODEC_ERROR_CORRUPT. Of a model with more than 64
+ * shards, the others are opened again for each call; if one was changed since, that is
+ * WCODEC_ERROR_IO.
  *
  * *reader belongs to the caller, who ends it by wcodec_reader_close() before the context.
  *

@@ -22,7 +22,10 @@
 #define SAFETENSORS_SUFFIX ".safetensors" SHARD_SUFFIX
 /* Of PyTorch's own files. */
 #define PYTORCH_INDEX_SUFFIX ".bin.index.json"
-#define PYTORCH_SUFFIX ".bin" SHARD_SUFFIX
+
+/* What a model is in beside its safetensors files. */
+static const char *const other_forms[] = {".bin" SHARD_SUFFIX, ".gguf" SHARD_SUFFIX,
+                                          ".npy" SHARD_SUFFIX, ".npz" SHARD_SUFFIX};
 
 /* Of several indexes in a folder, these are the model's. */
 static const char *const usual_indexes[] = {"model" INDEX_SUFFIX,
@@ -382,10 +385,12 @@ static wcodec_status open_folder(struct wcodec_reader *reader, const char *path,
     const wcodec_allocator *allocator = &reader->context->allocator;
     const char *name;
     wcodec_status status = list_folder(path, indexes, shards, err);
-    /* Many folders have a model twice: PyTorch's files are the older form. */
+    /* Many folders have a model twice: PyTorch's files are the older form, others are made of it.
+     */
     if (list_has(indexes, INDEX_SUFFIX) || list_has(shards, SAFETENSORS_SUFFIX)) {
         list_drop(indexes, PYTORCH_INDEX_SUFFIX);
-        list_drop(shards, PYTORCH_SUFFIX);
+        for (size_t i = 0; i < sizeof other_forms / sizeof *other_forms; i++)
+            list_drop(shards, other_forms[i]);
     }
     if (status == WCODEC_OK)
         status = choose_index(path, indexes, &name, err);

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
-from typing import Union
+from typing import Any, Union
 
 from . import _declarations as c
 from ._context import Context, Handle, check
@@ -54,6 +54,38 @@ class Bases(Handle):
             if lib.wcodec_bases_file(self.handle, i, path, hashed, None) == c.WCODEC_OK:
                 found.append(os.fsdecode(path.value or b""))
         return found
+
+    def needed(self, reader: ctypes.c_void_p, tensors: range) -> list[dict[str, Any]]:
+        """The files that tensors of a reader are made of, and what these are made of in their turn,
+        as far as they are at hand: each once, as `wcodec info --json` has them."""
+        path, hashed = ctypes.c_char_p(), (ctypes.c_uint8 * 16)()
+        paths, found = {}, dict[bytes, dict[str, Any]]()
+        for i in range(lib.wcodec_bases_count(self.handle)):
+            lib.wcodec_bases_file(self.handle, i, path, hashed, None)
+            paths[bytes(hashed)] = path.value or b""
+
+        def follow(handle: ctypes.c_void_p, numbers: range, of: bytes | None) -> None:
+            for i in numbers:
+                delta, base = c.wcodec_delta_info(), ctypes.c_void_p()
+                status = lib.wcodec_reader_delta(handle, i, delta, None)
+                key = bytes(delta.xxh128)
+                if status != c.WCODEC_OK or not delta.delta or key in found:
+                    continue
+                file = paths.get(key)
+                found[key] = {
+                    "hash": key.hex(),
+                    "bytes": delta.base_size,
+                    "path": None if file is None else file.decode("utf-8", "replace"),
+                    "of": None if of is None else of.decode("utf-8", "replace"),
+                }
+                context = self._parent.handle if self._parent else None
+                status = lib.wcodec_reader_open_path(context, file, base, None) if file else -1
+                if status == c.WCODEC_OK:
+                    follow(base, range(lib.wcodec_reader_tensor_count(base)), file)
+                    lib.wcodec_reader_close(base)
+
+        follow(reader, tensors, None)
+        return list(found.values())
 
     def find(self, reader: ctypes.c_void_p | None, listing: bool = False) -> None:
         """Add what a reader needs from its folder, or what these need themselves. listing: only

@@ -89,7 +89,26 @@ def _modes(info: c.wcodec_tensor_info) -> dict[str, Any]:
     return result
 
 
-def _coding(handle: ctypes.c_void_p, info: c.wcodec_tensor_info) -> dict[str, Any]:
+def _delta(handle: ctypes.c_void_p, number: int) -> dict[str, Any]:
+    delta = c.wcodec_delta_info()
+    lib.wcodec_reader_delta(handle, number, delta, None)
+    counts = {
+        "equal": delta.equal,
+        "sparse": delta.sparse,
+        "alone": delta.alone,
+        "difference": delta.difference,
+        "xor": delta.exclusive_or,
+    }
+    total = sum(counts.values())
+    return {
+        "base": bytes(delta.xxh128).hex(),
+        "base_bytes": delta.base_size,
+        "depth": delta.depth,
+        "shares": {name: _round(n / total, 6) for name, n in counts.items() if n},
+    }
+
+
+def _coding(handle: ctypes.c_void_p, number: int, info: c.wcodec_tensor_info) -> dict[str, Any]:
     result: dict[str, Any] = {
         "kind": _CODINGS.get(info.coding, "unknown"),
         "profile": _text(info.coding_name),
@@ -102,6 +121,8 @@ def _coding(handle: ctypes.c_void_p, info: c.wcodec_tensor_info) -> dict[str, An
     if info.mode_count:
         coded = result["kind"] == "lossy"
         result["transform" if coded else "predict"] = _modes(info)
+    if result["kind"] == "delta":
+        result["delta"] = _delta(handle, number)
     if info.alias_of != _NONE:
         first = c.wcodec_tensor_info()
         lib.wcodec_reader_entry(handle, info.alias_of, first, None)
@@ -109,7 +130,7 @@ def _coding(handle: ctypes.c_void_p, info: c.wcodec_tensor_info) -> dict[str, An
     return result
 
 
-def _tensor(handle: ctypes.c_void_p, info: c.wcodec_tensor_info) -> dict[str, Any]:
+def _tensor(handle: ctypes.c_void_p, number: int, info: c.wcodec_tensor_info) -> dict[str, Any]:
     count = _elements(info)
     lossy: dict[str, Any] | None = None
     if info.lossy:
@@ -123,7 +144,7 @@ def _tensor(handle: ctypes.c_void_p, info: c.wcodec_tensor_info) -> dict[str, An
         "bytes": info.size,
         "coded_bytes": info.coded_size,
         "ratio": _round(_ratio(info.coded_size, info.size), 6),
-        "coding": _coding(handle, info),
+        "coding": _coding(handle, number, info),
         "bits_per_element": _round(info.coded_size * 8 / count if count else 0, 4),
         "order0_bits": info.order0_bits,
         "payload_xxh3": f"{info.payload_hash:016x}",
@@ -196,7 +217,7 @@ def _file(reader: Reader, handle: ctypes.c_void_p, number: int) -> dict[str, Any
         lib.wcodec_reader_tensor(handle, i, info, None)
         totals.add(info)
         errors.add(info)
-        tensors.append(_tensor(handle, info))
+        tensors.append(_tensor(handle, i, info))
     return {
         "path": _text(file.path) or reader.path,
         "name": _text(file.name),
@@ -213,6 +234,7 @@ def _file(reader: Reader, handle: ctypes.c_void_p, number: int) -> dict[str, Any
         "options": _options(file),
         "index": "front" if file.index_first else "end",
         "metadata": reader.metadata(number),
+        "bases": reader.needed(range(file.first_tensor, file.first_tensor + file.tensors)),
         "totals": totals.json(file.coded_size),
         "tensors": tensors,
     }

@@ -26,6 +26,8 @@ from ._write import Output, replacing
 
 Path = Union[str, "os.PathLike[str]"]
 SUFFIX = ".wcodec"
+# Of files in folders that are compressed whatever else they are called (utils/compress.c).
+HELD = (".gguf", ".npy", ".npz", ".onnx")
 
 
 def _path(value: Path) -> str:
@@ -58,8 +60,8 @@ def compress(
     **options: Any,
 ) -> dict[str, Any]:
     """Compress a file, or mirror a model folder: its .safetensors files, weights of PyTorch
-    (pytorch_model*.bin), and ONNX models with their external data are compressed, and all others
-    copied.
+    (pytorch_model*.bin), GGUF files, NumPy's .npy and .npz, and ONNX models with their external
+    data are compressed, and all others copied.
 
     Args:
         source: a .safetensors file, or another that holds tensors (NumPy's .npy and .npz, PyTorch's
@@ -95,7 +97,7 @@ def compress(
 
         def name_of(name: str) -> str | None:
             file = os.path.join(path, name)
-            coded = are_weights(file) or name.endswith(".onnx") or externals.model_of(file)
+            coded = name.endswith(HELD) or are_weights(file) or externals.model_of(file)
             return name + SUFFIX if coded else None
 
         def make(original: str, copy: str) -> dict[str, Any]:

@@ -251,6 +251,12 @@ class Reader:
         parent = self.opened()._parent
         return parent.paths() if isinstance(parent, Bases) else []
 
+    def needed(self, tensors: range) -> list[dict[str, Any]]:
+        """The files that these tensors are made of, as Bases.needed() has them."""
+        opened = self.opened()
+        parent = opened._parent
+        return parent.needed(opened.handle, tensors) if isinstance(parent, Bases) else []
+
     def close(self) -> None:
         """Close it; calls that run in other threads go on. May be called again."""
         with self._lock:

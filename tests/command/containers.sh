@@ -200,6 +200,20 @@ run 0 "$WCODEC" decompress -f --only='*' -o all.safetensors many.npz.wcodec
 run 0 "$WCODEC" compress --strict -fq saved.safetensors all.safetensors
 run 0 "$WCODEC" list --json saved.safetensors.wcodec; cp out after
 json_is whole "len(d['files'][0]['tensors']) == len(json.load(open('after'))['files'][0]['tensors'])"
+# In folders too; beside safetensors files they are not the model.
+mkdir forms
+cp plain.gguf plain.npz plain.npy forms
+"$MAKE" forms/model.safetensors token_embd.weight:F16:100x300:gauss || exit 99
+echo notes >forms/README.md
+run 0 "$WCODEC" compress forms; says 'total: 4 compressed, .* 1 copied'
+run 0 "$WCODEC" test forms.wcodec
+run 0 "$WCODEC" list forms.wcodec; prints '^token_embd.weight  *F16 '; prints '^total: 1 tensor, 1 file'
+run 0 "$WCODEC" decompress forms.wcodec -o forms.back
+run 0 diff -r forms forms.back
+rm -r forms/model.safetensors forms.wcodec
+cp forms/plain.gguf forms/other.gguf
+run 0 "$WCODEC" compress -q forms
+run 3 "$WCODEC" list forms.wcodec; says "forms.wcodec/.*gguf.wcodec: .*'token_embd.weight'"
 # A folder of PyTorch's files is a model as one of safetensors files is.
 run 0 "$WCODEC" compress -r bin; says 'total: 2 compressed, .* 4 copied'
 for n in 1 2; do

@@ -227,6 +227,20 @@ done
 echo '{' >model/pytorch_model.bin.index.json
 run 3 "$WCODEC" convert -f -o converted model; says 'pytorch_model.bin.index.json: line 2, byte 2: '
 
+# As JSON: what came of each file.
+rm model/pytorch_model.bin.index.json
+run 0 "$WCODEC" convert --json -r -o model.json model; json out
+json_is out '{r["path"]: r["status"] for r in d["results"]}["model/config.json"] == "copied" and all(r["ok"] for r in d["results"])'
+json_is out 'any(r["path"] == "model/below/plain.gguf" and r["output"] == "model.json/below/plain.safetensors" and r["status"] == "converted" for r in d["results"])'
+rm -f plain.safetensors
+run 3 "$WCODEC" convert --json plain.npz none.pt cut.gguf; json out
+json_is out '[(r["path"], r["ok"], r["status"]) for r in d["results"]] == [("plain.npz", True, "converted"), ("none.pt", False, "failed"), ("cut.gguf", False, "failed")]'
+json_is out 'd["results"][0]["output"] == "plain.safetensors" and d["results"][0]["tensors"] == 4 and d["results"][0]["bytes"] == '"$(size_of plain.safetensors)"' and "cut.gguf" in d["results"][2]["error"]'
+run 2 "$WCODEC" convert -o x plain.npz plain.pt; says '-o takes one input$'
+run 2 "$WCODEC" convert --json -c plain.npz; says 'use -o'; silent
+run 2 "$WCODEC" convert --json model; json out; json_is out '[r["ok"] for r in d["results"]] == [False]'
+rm plain.safetensors
+
 # What is no file of tensors, damaged, or of types that safetensors files have not.
 run 3 "$WCODEC" convert -o gone.st show.py; says 'show.py: no file of tensors'; missing gone.st
 run 3 "$WCODEC" convert -o gone.st cut.gguf; says 'cut.gguf: no file of tensors: is a GGUF file, but'; missing gone.st

@@ -102,6 +102,15 @@ run 0 "$WCODEC" info --json chain/3.wcodec
 json_is out '[(t["coding"]["delta"]["depth"], t["coding"]["delta"]["shares"]) for t in d["files"][0]["tensors"]] == [(3, {"sparse": 1.0}), (3, {"sparse": 1.0}), (3, {"equal": 1.0})]'
 json_is out '{t["coding"]["delta"]["base"] for t in d["files"][0]["tensors"]} == {"'"$(hash_of chain/2.wcodec)"'"}'
 run 1 "$WCODEC" test --base-depth=2 chain/3.wcodec; says 'more than 2 deltas'
+# Every file of the chain is named, by its hash where it is not at hand.
+run 0 "$WCODEC" info chain/3.wcodec; is "$(grep -c '^base: ' out)" 3
+prints "^base:  *$(hash_of chain/1.wcodec), .*: chain/1.wcodec, which chain/2.wcodec is made of$"
+prints "^base:  *$wanted, .*: chain/0.safetensors.wcodec, which chain/1.wcodec is made of$"
+run 0 "$WCODEC" info --json chain/3.wcodec; json out
+json_is out '[(b["path"], b["of"]) for b in d["files"][0]["bases"]] == [("chain/2.wcodec", None), ("chain/1.wcodec", "chain/2.wcodec"), ("chain/0.safetensors.wcodec", "chain/1.wcodec")] and d["files"][0]["bases"][2]["hash"] == "'"$wanted"'"'
+rm chain/0.safetensors.wcodec
+run 0 "$WCODEC" info chain/3.wcodec; prints "^base:  *$wanted, [^:]*, which chain/1.wcodec is made of$"
+cp 0.safetensors.wcodec chain
 run 1 "$WCODEC" compress --base-depth=3 --base=chain/3.wcodec --base=chain -o 4.wcodec 3.safetensors; says '3 deltas deep'
 rm chain/2.wcodec
 run 1 "$WCODEC" test chain/3.wcodec; says 'a delta of a file'
@@ -178,6 +187,16 @@ for place in 1.wcodec 0.safetensors; do
 done
 chmod 644 private/*
 run 0 "$WCODEC" cat --tensor=a -o private/out private/1.wcodec; is "$(mode_of private/out)" 644 'of files for all'
+# Not of a file in the same folder that nothing is made of.
+mkdir bases
+cp 0.safetensors other.safetensors bases
+chmod 644 1.safetensors bases/*
+chmod 600 bases/other.safetensors
+run 0 "$WCODEC" compress -q --base=bases -o private/out.wcodec 1.safetensors; is "$(mode_of private/out.wcodec)" 644 'a file beside the base private'
+run 0 "$WCODEC" decompress -q --base=bases -o private/back private/out.wcodec; is "$(mode_of private/back)" 644 'a file beside the base private'
+chmod 600 bases/0.safetensors
+run 0 "$WCODEC" compress -q -f --base=bases -o private/out.wcodec 1.safetensors; is "$(mode_of private/out.wcodec)" 600 'the base private'
+rm -r private/out.wcodec private/back bases
 umask 077
 run 0 "$WCODEC" cat -f --tensor=a -o private/out private/1.wcodec; is "$(mode_of private/out)" 600 'the umask counts'
 umask 022

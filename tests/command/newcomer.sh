@@ -22,11 +22,15 @@ run 2 "$WCODEC" compress -12 model.safetensors; says "levels are 1 to 9, not '12
 run 2 "$WCODEC" compress -10 model.safetensors; says "levels are 1 to 9, not '10'"
 run 2 "$WCODEC" compress --level=19 model.safetensors; says "levels are 1 to 9, not '19'"
 run 2 "$WCODEC" compress --out=x model.safetensors; says '(--output, --output-dir)'
+run 3 "$WCODEC" decompress model.safetensors; says "is no .wcodec file but a safetensors file"
+run 1 "$WCODEC" decompress nothing.safetensors; says 'No such file'
 run 2 "$WCODEC" compress .; says 'no name to make an output.s from; use -o'
 missing model.safetensors.wcodec x
 run 0 sh -c '"$1" compress <model.safetensors >out.wcodec' sh "$WCODEC"
 run 0 sh -c 'cat model.safetensors | "$1" compress -q | "$1" decompress -q | cmp - model.safetensors' sh "$WCODEC"; quiet
 run 0 sh -c '"$1" test <out.wcodec' sh "$WCODEC"
+mv out.wcodec out.compressed
+run 2 "$WCODEC" decompress out.compressed; says 'does not end in .wcodec; use -o'
 run 0 "$WCODEC" compress --level=1 model.safetensors; says '1 tensor, .* KiB to .* KiB ([0-9.]* %), .*B/s'
 run 0 "$WCODEC" compress -9 model.safetensors; says 'up to date, but made with other options (-1): -f makes it anew'
 run 0 "$WCODEC" info model.safetensors.wcodec; prints '^options: *-1$'
@@ -87,12 +91,58 @@ run 0 "$WCODEC" compress 'my model'; says 'dangling: left out: a symbolic link t
 run 0 "$WCODEC" decompress 'my model.wcodec'; says 'config.json: up to date'; says 'linked.safetensors: up to date'
 if [ -L 'my model/config.json' ] && [ -L 'my model/linked.safetensors' ]; then pass; else fail 'links were replaced'; fi
 
+# Hugging Face's cache: a snapshot, and the whole. Restored onto it, links stay.
+cache=hub/models--org--tiny
+mkdir -p $cache/blobs $cache/refs $cache/snapshots/0123
+for i in 1 2 3; do
+    cp "my model/model-0000$i-of-00003.safetensors" $cache/blobs/d$i
+    ln -s ../../blobs/d$i $cache/snapshots/0123/model-0000$i-of-00003.safetensors
+done
+cp 'my model/model.safetensors.index.json' $cache/blobs/d4
+ln -s ../../blobs/d4 $cache/snapshots/0123/model.safetensors.index.json
+printf 0123 >$cache/refs/main
+run 0 "$WCODEC" compress -r $cache/snapshots/0123 -o snapshot; says 'total: 3 compressed, .* 1 copied'
+run 0 "$WCODEC" test -r snapshot
+run 0 "$WCODEC" list snapshot; prints '^total: 3 tensors, 3 files'
+run 0 "$WCODEC" verify -r snapshot $cache/snapshots/0123
+run 0 "$WCODEC" decompress -r snapshot -o $cache/snapshots/0123; says 'total: .* 4 up to date'
+is "$(find $cache/snapshots -type l | wc -l | tr -d ' ')" 4 'links in the snapshot'
+run 0 "$WCODEC" compress -rq hub
+run 0 "$WCODEC" decompress -rq hub.wcodec -o hub.back
+run 0 diff -r hub hub.back
+rm -r hub hub.wcodec hub.back snapshot
+
 # Sizes: the types of today against zstd -3; what -9 and a predictor promise.
+cat >newtypes.py <<'PY'
+import array, json, random, struct, sys
+rng = random.Random(4)
+def save(path, dtype, elements):
+    size = len(elements) * elements.itemsize
+    text = json.dumps({"w": {"dtype": dtype, "shape": [256, len(elements) // 256], "data_offsets": [0, size]}})
+    if sys.byteorder == "big":
+        elements.byteswap()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text.encode() + elements.tobytes())
+def nibbles(count):
+    return sum(min(15, max(0, round(rng.gauss(8, 2.5)))) << 4 * i for i in range(count))
+def half():
+    return struct.unpack("<H", struct.pack("<e", rng.gauss(0, 0.02)))[0] if rng.random() < 0.5 else 0
+save("int4", "I32", array.array("I", (nibbles(8) for _ in range(1 << 16))))
+save("nf4", "U8", array.array("B", (nibbles(2) for _ in range(1 << 18))))
+save("pruned", "F16", array.array("H", (half() for _ in range(1 << 18))))
+PY
+packed=
+if command -v "$PYTHON" >/dev/null 2>&1; then
+    "$PYTHON" newtypes.py || exit 99
+    packed='int4 nf4 pruned'
+else
+    skip 'no Python to make packed weights with'
+fi
 "$MAKE" e4m3 w:F8_E4M3:1024x1024:gauss || exit 99
 "$MAKE" e5m2 w:F8_E5M2:1024x1024:gauss || exit 99
 "$MAKE" int8 w:I8:300x400:gauss || exit 99
 "$MAKE" f32 w:F32:600x400:gauss || exit 99
-for file in e4m3 e5m2; do
+for file in e4m3 e5m2 $packed; do
     run 0 "$WCODEC" compress -q $file
     if command -v zstd >/dev/null 2>&1; then
         theirs=$(zstd -3 -q -c $file | wc -c) ours=$(size_of $file.wcodec)
@@ -102,7 +152,7 @@ for file in e4m3 e5m2; do
         skip 'no zstd to compare with'
     fi
 done
-for file in int8 f32 e4m3; do
+for file in int8 f32 e4m3 $packed; do
     "$WCODEC" compress -qf -9 $file || fail "-9 $file"
     best=$(size_of $file.wcodec)
     for option in -1 -3 --tile=65536 --profile=p8 '-7 --tile=32768'; do
@@ -137,6 +187,14 @@ json_is out 'all("lossy" in r for r in d["results"]) and "error" in d["results"]
 printf 'no numbers' >opaque
 run 0 "$WCODEC" compress -q opaque
 run 0 "$WCODEC" list opaque.wcodec; prints '^total: no tensors, opaque bytes, 1 file'
+if command -v file >/dev/null 2>&1; then
+    run 0 "$WCODEC" compress -q -9 --index=front -o front.wcodec three
+    run 0 file -m "$sources/doc/wcodec.magic" front.wcodec
+    prints "(wcodec), version 1, of $(size_of three) bytes, index in front, level 9$"
+    run 0 file -m "$sources/doc/wcodec.magic" three; if grep -q '(wcodec)' out; then fail 'another file is taken for ours'; else pass; fi
+else
+    skip 'no file(1)'
+fi
 run 0 "$WCODEC" devices -v; quiet
 for word in encode-verify decode-nocheck BITS BOUND; do
     run 0 "$WCODEC" help bench; prints "$word"

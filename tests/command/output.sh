@@ -18,7 +18,7 @@ run 0 "$WCODEC" compress -o renamed a.safetensors
 run 2 "$WCODEC" decompress renamed; says 'does not end in .wcodec'
 run 0 "$WCODEC" decompress renamed -o again
 same a.safetensors again
-run 2 "$WCODEC" decompress .wcodec
+run 1 "$WCODEC" decompress .wcodec
 run 1 "$WCODEC" compress a.safetensors.wcodec; says 'ends in .wcodec already'
 run 0 "$WCODEC" compress -f --raw a.safetensors.wcodec
 exists a.safetensors.wcodec.wcodec
@@ -44,8 +44,8 @@ json_is out '[(r["ok"], r["status"]) for r in d["results"]] == [(True, "up to da
 run 1 "$WCODEC" compress --json a.safetensors not.there -O json.other; json out
 json_is out '[(r["path"], r["ok"]) for r in d["results"]] == [("a.safetensors", True), ("not.there", False)]'
 json_is out '"No such file" in d["results"][1]["error"]'
-run 2 "$WCODEC" decompress --json a.safetensors; json out
-json_is out '[(r["path"], r["ok"], "does not end in" in r["error"]) for r in d["results"]] == [("a.safetensors", False, True)]'
+run 3 "$WCODEC" decompress --json a.safetensors; json out
+json_is out '[(r["path"], r["ok"], "is no .wcodec file" in r["error"]) for r in d["results"]] == [("a.safetensors", False, True)]'
 run 2 "$WCODEC" compress --json --rm json; json out
 json_is out '[(r["path"], r["ok"], "is a directory" in r["error"]) for r in d["results"]] == [("json", False, True)]'
 run 0 "$WCODEC" decompress --json json.wcodec -o json.back; json out

@@ -49,6 +49,18 @@ def test_decodes_by_what_is_given(tmp_path):
     assert (tmp_path / "again").read_bytes() == second.read_bytes()
 
 
+def test_info_names_the_chain(tmp_path):
+    made = []
+    for path in steps(tmp_path):
+        made.append(f"{path}.wcodec")
+        wcodec.compress(path, base=made[-2] if len(made) > 1 else None)
+    bases = wcodec.info(made[2])["files"][0]["bases"]
+    assert [(base["path"], base["of"]) for base in bases] == [(made[1], None), (made[0], made[1])]
+    os.unlink(made[1])
+    bases = wcodec.info(made[2])["files"][0]["bases"]
+    assert [(base["path"], base["of"]) for base in bases] == [(None, None)]
+
+
 def test_finds_what_is_in_the_folder(tmp_path):
     first, second, target = delta(tmp_path)
     with pytest.raises(wcodec.MissingFileError, match="as base"):

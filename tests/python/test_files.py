@@ -199,6 +199,23 @@ def test_a_folder_is_mirrored(tmp_path):
     assert contents(tmp_path / "back") == {k: v for k, v in contents(folder).items() if k != "sub"}
 
 
+def test_other_kinds_in_a_folder(tmp_path):
+    folder = tmp_path / "forms"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(safetensors_bytes({"a": ("U8", (4,), b"1234")}))
+    for name in ("model.gguf", "w.npy", "w.npz", "notes.txt"):
+        (folder / name).write_bytes(b"GGUF\3\0\0\0" + bytes(500))
+    made = wcodec.compress(folder)
+    assert sorted(os.listdir(made["output"])) == [
+        "model.gguf.wcodec", "model.safetensors.wcodec", "notes.txt", "w.npy.wcodec",
+        "w.npz.wcodec",
+    ]  # fmt: skip
+    with wcodec.Reader(made["output"]) as reader:
+        assert reader.names() == ["a"]
+    wcodec.decompress(made["output"], tmp_path / "back")
+    assert contents(tmp_path / "back") == contents(folder)
+
+
 def contents(folder):
     """Paths below a folder with what is in the files."""
     return {
@@ -299,7 +316,17 @@ def test_names_of_outputs(original, tmp_path, monkeypatch):
 
 def test_info_is_that_of_the_command(original):
     wcodec.compress(original)
-    paths = [f"{original}.wcodec", *sorted(map(str, (TOP / "tests" / "golden").glob("*.wcodec")))]
+    changed = bytearray(original.read_bytes())
+    changed[-100] ^= 1
+    second = original.with_name("second.safetensors")
+    second.write_bytes(changed)
+    wcodec.compress(second, base=f"{original}.wcodec")
+    assert wcodec.info(f"{second}.wcodec")["files"][0]["bases"]
+    paths = [
+        f"{original}.wcodec",
+        f"{second}.wcodec",
+        *sorted(map(str, (TOP / "tests" / "golden").glob("*.wcodec"))),
+    ]
     for path in paths:
         expected = json.loads(command("info", "--json", path).stdout)
         assert json.loads(json.dumps(wcodec.info(path))) == expected, path

@@ -244,7 +244,8 @@ static void refuses_by_name(void **state)
 
 #define PYTORCH_INDEX "pytorch_model.bin.index.json"
 
-/* A folder of PyTorch's files; the same beside safetensors files, which are the model then. */
+/* A folder of PyTorch's files; these and others beside safetensors files, which are the model then.
+ */
 static void opens_pytorch(void **state)
 {
     (void)state;
@@ -279,6 +280,8 @@ static void opens_pytorch(void **state)
                      WCODEC_ERROR_NOT_FOUND);
     assert_non_null(strstr(err.text, "pytorch_model-3.bin.wcodec"));
     write_shard("model.safetensors.wcodec", other, 1, 's');
+    write_kind("model-Q8_0.gguf.wcodec", "gguf", first, 2, 'g');
+    write_kind("a.npy.wcodec", "npy", other, 1, 'n');
     assert_int_equal(wcodec_reader_open_path(context, folder, &reader, NULL), WCODEC_OK);
     assert_int_equal(wcodec_reader_tensor_count(reader), 1);
     check_value(reader, "a", 's');
