@@ -7,7 +7,7 @@
 #define WCODEC_KERNELS_DELTA_LAUNCH_H
 
 #include "backends/kernels/jobs.h"
-#include "coding/patch.h"
+#include "lib/coding/patch.h"
 
 enum { WCODEC_LEAVES_SECRET = 24 };
 
