@@ -9,6 +9,7 @@
 #include "backends/kernels/delta.h"
 #include "backends/kernels/measure.h"
 #include "backends/kernels/product_coded.h"
+#include "backends/kernels/product_dense.h"
 #include "backends/kernels/product_transposed.h"
 #include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
@@ -98,6 +99,21 @@ extern "C" __global__ void __launch_bounds__(128)
     struct wcodec_warp warp;
     RUN_CODED_SUM();
 }
+
+extern "C" __global__ void __launch_bounds__(WCODEC_DENSE_ITEMS)
+    wcodec_dense(const __grid_constant__ wcodec_dense_launch launch)
+{
+    struct wcodec_warp warp;
+    wcodec_dense_kernel(false, &warp, &launch);
+}
+
+extern "C" __global__ void __launch_bounds__(WCODEC_DENSE_ITEMS)
+    wcodec_dense_transposed(const __grid_constant__ wcodec_dense_launch launch)
+{
+    struct wcodec_warp warp;
+    wcodec_dense_kernel(true, &warp, &launch);
+}
+
 #define WCODEC_TILE_ENCODER(name, element_log2, raw, profile) \
     extern "C" __global__ void __launch_bounds__(256, 3) \
         wcodec_##name(const __grid_constant__ wcodec_coder_launch launch) \

@@ -109,8 +109,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_transposed_sums(const uint32_t bits, struct w
         tile += step;
         wcodec_product_take(bits, warp, w, tile, phase, lower, upper);
         phase ^= 1;
-        const bool plain = shifts[0] >= -126 && shifts[1] >= -126 && !wcodec_row_odd(upper) &&
-                           !wcodec_row_odd(upper + 8);
+        /* Of all lanes, which stay together so for what they do next. */
+        const bool plain =
+            wcodec_all(warp, shifts[0] >= -126 && shifts[1] >= -126 && !wcodec_row_odd(upper) &&
+                                 !wcodec_row_odd(upper + 8));
         WCODEC_UNROLL_ALL
         for (uint32_t q = 0; q < 4; q++) {
             uint32_t pairs[8];
