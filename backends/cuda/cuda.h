@@ -66,7 +66,7 @@ struct wcodec_device {
     cu_function tile_encoders[WCODEC_TILE_ENCODERS];
     cu_function measures[WCODEC_MEASURES];
     cu_function deltas[WCODEC_DELTA_KERNELS];
-    cu_function dense[2]; /* y = x W^T, y = x W */
+    cu_function dense[WCODEC_DENSE_KERNELS];
     struct wcodec_cuda_blas blas;
     bool tensor_cores; /* that take BF16 */
     bool early_launches;

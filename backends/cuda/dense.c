@@ -7,9 +7,12 @@
 
 cu_result wcodec_cuda_find_dense(struct wcodec_device *d)
 {
-    const cu_result result = d->cu->module_function(&d->dense[0], d->module, "wcodec_dense");
-    return result == 0 ? d->cu->module_function(&d->dense[1], d->module, "wcodec_dense_transposed")
-                       : result;
+    static const char *const names[WCODEC_DENSE_KERNELS] = {
+        "wcodec_dense", "wcodec_dense_transposed", "wcodec_dense_int8"};
+    cu_result result = 0;
+    for (unsigned k = 0; k < WCODEC_DENSE_KERNELS && result == 0; k++)
+        result = d->cu->module_function(&d->dense[k], d->module, names[k]);
+    return result;
 }
 
 uint64_t wcodec_cuda_dense_work(struct wcodec_device *d)
@@ -24,12 +27,14 @@ uint64_t wcodec_cuda_dense_work(struct wcodec_device *d)
 static cu_result launch(const struct wcodec_device *d, uint64_t queue,
                         const struct wcodec_dense_product *p, uint64_t elements)
 {
+    const bool by_int8 = wcodec_gpu_dense_by_int8(p, elements);
     cu_result result = 0;
     for (uint64_t first = 0; first < p->vectors && result == 0;) {
         struct wcodec_gpu_dense l;
-        first += wcodec_gpu_plan_dense(p, elements, WCODEC_DENSE_ITEMS, first, &l);
-        result = wcodec_cuda_launch(d, d->dense[l.transposed], l.groups, l.threads, l.shared, queue,
-                                    false, &l.arguments);
+        first += by_int8 ? wcodec_gpu_plan_int8(p, elements, first, &l)
+                         : wcodec_gpu_plan_dense(p, elements, WCODEC_DENSE_ITEMS, first, &l);
+        result = wcodec_cuda_launch(d, d->dense[l.kernel], l.groups, l.threads, l.shared, queue,
+                                    by_int8, &l.arguments);
     }
     return result;
 }

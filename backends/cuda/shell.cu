@@ -9,7 +9,7 @@
 #include "backends/kernels/delta.h"
 #include "backends/kernels/measure.h"
 #include "backends/kernels/product_coded.h"
-#include "backends/kernels/product_dense.h"
+#include "backends/kernels/product_int8.h"
 #include "backends/kernels/product_transposed.h"
 #include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
@@ -50,9 +50,11 @@
                                        WCODEC_CODING_##coding, false, WCODEC_P8_COPIES), \
                         eights, &warp, &launch)
 #define RUN_CODED_SUM() wcodec_coded_sum_kernel(&warp, &launch)
+#define RUN_INT8() wcodec_int8_kernel(&warp, &launch)
 #else
 #define RUN_CODED(coding, eights) ((void)warp, (void)launch)
 #define RUN_CODED_SUM() ((void)warp, (void)launch)
+#define RUN_INT8() ((void)warp, (void)launch)
 #define RUN_DIRECT(bits, eights) ((void)warp, (void)launch)
 #define RUN_STAGED(bits, eights) ((void)warp, (void)launch)
 #define RUN_TRANSPOSED(bits, eights) ((void)warp, (void)launch)
@@ -112,6 +114,13 @@ extern "C" __global__ void __launch_bounds__(WCODEC_DENSE_ITEMS)
 {
     struct wcodec_warp warp;
     wcodec_dense_kernel(true, &warp, &launch);
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WCODEC_INT8_WARPS, 4)
+    wcodec_dense_int8(const __grid_constant__ wcodec_dense_launch launch)
+{
+    struct wcodec_warp warp;
+    RUN_INT8();
 }
 
 #define WCODEC_TILE_ENCODER(name, element_log2, raw, profile) \

@@ -12,7 +12,7 @@
 #include "backends/gpu/encode.h"
 #include "backends/gpu/product.h"
 #include "backends/kernels/encode_fixed.h"
-#include "backends/kernels/product_dense.h"
+#include "backends/kernels/product_int8.h"
 #include "backends/kernels/product_transposed.h"
 #include "backends/kernels/rows.h"
 
@@ -114,7 +114,10 @@ static wcodec_status decode_rows(struct wcodec_device *device, uint64_t queue,
 static void run_dense(struct wcodec_warp *warp, const void *argument)
 {
     const struct wcodec_gpu_dense *l = argument;
-    wcodec_dense_kernel(l->transposed, warp, &l->arguments);
+    if (l->kernel == WCODEC_DENSE_INT8)
+        wcodec_int8_kernel(warp, &l->arguments);
+    else
+        wcodec_dense_kernel(l->kernel == WCODEC_DENSE_COLUMN_SUMS, warp, &l->arguments);
 }
 
 static wcodec_status multiply_dense(struct wcodec_device *device, uint64_t queue,
@@ -126,7 +129,9 @@ static wcodec_status multiply_dense(struct wcodec_device *device, uint64_t queue
     (void)queue;
     for (uint64_t first = 0; first < product->vectors && status == WCODEC_OK;) {
         struct wcodec_gpu_dense l;
-        first += wcodec_gpu_plan_dense(product, elements, WCODEC_DENSE_COLUMNS, first, &l);
+        first += wcodec_gpu_dense_by_int8(product, elements)
+                     ? wcodec_gpu_plan_int8(product, elements, first, &l)
+                     : wcodec_gpu_plan_dense(product, elements, WCODEC_DENSE_COLUMNS, first, &l);
         const struct wcodec_lanes_launch lanes = {run_dense, &l,       l.groups,
                                                   l.threads, l.shared, SEED + first};
         status = run(device, &lanes, err);

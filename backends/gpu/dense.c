@@ -36,7 +36,7 @@ uint64_t wcodec_gpu_plan_dense(const struct wcodec_dense_product *p, uint64_t el
                    eights = (vectors + WCODEC_DENSE_VECTORS - 1) / WCODEC_DENSE_VECTORS,
                    x_first = p->transposed ? p->first : 0, y_first = p->transposed ? 0 : p->first;
     *launch = (struct wcodec_gpu_dense){
-        .transposed = p->transposed,
+        .kernel = p->transposed ? WCODEC_DENSE_COLUMN_SUMS : WCODEC_DENSE_ROW_SUMS,
         .groups = (uint32_t)(parts * eights),
         .threads = items,
         .shared = WCODEC_DENSE_SHARED_BYTES(items),
@@ -61,4 +61,24 @@ uint64_t wcodec_gpu_plan_dense(const struct wcodec_dense_product *p, uint64_t el
             .add = p->add,
         }};
     return vectors;
+}
+
+bool wcodec_gpu_dense_by_int8(const struct wcodec_dense_product *p, uint64_t elements)
+{
+    return p->dtype == WCODEC_DTYPE_I8 && p->x_dtype == WCODEC_DTYPE_BF16 && !p->transposed &&
+           p->columns % WCODEC_INT8_COLUMNS == 0 && elements % 16 == 0 && p->x % 16 == 0 &&
+           p->x_stride % 16 == 0;
+}
+
+uint64_t wcodec_gpu_plan_int8(const struct wcodec_dense_product *p, uint64_t elements,
+                              uint64_t first, struct wcodec_gpu_dense *launch)
+{
+    const uint64_t left = p->vectors - first, most = WCODEC_DENSE_VECTORS;
+    wcodec_gpu_plan_dense(p, elements, WCODEC_DENSE_ITEMS, first, launch);
+    launch->kernel = WCODEC_DENSE_INT8;
+    launch->groups = (uint32_t)((p->rows + WCODEC_INT8_ROWS - 1) / WCODEC_INT8_ROWS);
+    launch->threads = 32 * WCODEC_INT8_WARPS;
+    launch->shared = WCODEC_INT8_SHARED;
+    launch->arguments.vectors = (uint32_t)(left < most ? left : most);
+    return launch->arguments.vectors;
 }

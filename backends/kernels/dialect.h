@@ -61,6 +61,7 @@
  *
  *   WCODEC_MATRIX_PRODUCTS       defined where there are, for lanes that are threads or fibers:
  *   wcodec_mma_bf16(warp, sums, a, b0, b1)  sums += a b, 16 x 8 x 16, collective
+ *   wcodec_add_bf16(a, b)        sums of both halves, rounded
  *   wcodec_fetch(warp, to, from, bytes, barrier)  copy multiples of 16 bytes to shared memory, one
  *                                copy at a time; wcodec_fetch_begin(warp, barrier) comes before the
  *                                first; after wcodec_fetch_wait(warp, barrier, phase), 0 and 1 in

@@ -544,6 +544,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_shared_add(const struct wcodec_warp *warp, ui
  * them as mma.m16n8k16 takes them. */
 #ifdef WCODEC_PTX_80
 #define WCODEC_MATRIX_PRODUCTS
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_bf16(uint32_t a, uint32_t b)
+{
+    uint32_t sum;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0x3f803f80u), "r"(b));
+    return sum;
+}
+
 WCODEC_DEVICE_FUNCTION void wcodec_mma_bf16(struct wcodec_warp *warp, float *sums,
                                             const uint32_t *a, uint32_t b0, uint32_t b1)
 {

@@ -44,4 +44,13 @@ enum { WCODEC_DENSE_ITEMS = 128 };
 #define WCODEC_DENSE_SHARED_BYTES(items) \
     (4u * WCODEC_DENSE_VECTORS * WCODEC_DENSE_ROWS * ((items) + 1u))
 
+/* Those of product_int8.h: rows of a work-group, columns of a warp at a time, and warps, for which
+ * shared memory has their sums. */
+enum {
+    WCODEC_INT8_ROWS = 16,
+    WCODEC_INT8_COLUMNS = 64,
+    WCODEC_INT8_WARPS = 8,
+    WCODEC_INT8_SHARED = 4 * WCODEC_INT8_WARPS * WCODEC_DENSE_VECTORS * WCODEC_INT8_ROWS
+};
+
 #endif

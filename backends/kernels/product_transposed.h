@@ -80,13 +80,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_transposed_multiply(struct wcodec_warp *warp,
 {
     const uint32_t lane = wcodec_lane(warp), from = lane % 4 * 4 + lane / 4 % 4 + (lane & 16);
     const bool low = lane < 16;
+    uint32_t words[8];
     WCODEC_UNROLL_ALL
     for (uint32_t m = 0; m < 4; m++) {
         const uint32_t own = wcodec_shuffle(warp, low ? pairs[2 * m] : pairs[2 * m + 1], from),
                        other =
                            wcodec_shuffle(warp, low ? pairs[2 * m + 1] : pairs[2 * m], from ^ 16);
-        wcodec_mma_bf16(warp, sums[m], a, low ? own : other, low ? other : own);
+        words[2 * m] = low ? own : other;
+        words[2 * m + 1] = low ? other : own;
     }
+    wcodec_sync_warp(warp); /* lanes that shuffled may have parted */
+    WCODEC_UNROLL_ALL
+    for (uint32_t m = 0; m < 4; m++)
+        wcodec_mma_bf16(warp, sums[m], a, words[2 * m], words[2 * m + 1]);
 }
 
 /* Tiles of the group's width. */

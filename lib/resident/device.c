@@ -120,6 +120,10 @@ static wcodec_status check_aligned(const char *what, const void *at, uint64_t st
  * decoding (bench/gpu/README.md). */
 enum { FIXED_MOST = 64, CODED_MOST = 32, TRANSPOSED_MOST = 16 };
 
+/* Of y = x W only with so many columns: a work-group has 128 of them, and fewer groups leave most
+ * of a device idle. */
+enum { TRANSPOSED_COLUMNS = 8192 };
+
 /* Is there a kernel for it that takes the matrix as it is kept: of BF16 at a fixed rate, or coded
  * in the order of products? */
 static bool is_straight(const wcodec_resident *resident, const struct wcodec_resident_item *named,
@@ -130,7 +134,10 @@ static bool is_straight(const wcodec_resident *resident, const struct wcodec_res
     const bool coded = item->form == WCODEC_RESIDENT_CODED && item->columns == named->shape[1] &&
                        resident->device->backend->products->kept_work(item->kept) != 0 &&
                        !l->transposed && (uintptr_t)l->x % 16 == 0 && l->x_stride % 16 == 0;
-    const uint64_t most = coded ? CODED_MOST : l->transposed ? TRANSPOSED_MOST : FIXED_MOST;
+    const uint64_t transposed = named->shape[1] >= TRANSPOSED_COLUMNS ? TRANSPOSED_MOST : 0,
+                   most = coded           ? CODED_MOST
+                          : l->transposed ? transposed
+                                          : FIXED_MOST;
     return named->dtype == WCODEC_DTYPE_BF16 && l->x_dtype == WCODEC_DTYPE_BF16 &&
            l->scales == NULL && (fixed || coded) &&
            (resident->library == NULL || resident->decoded == NULL || l->rows <= most);

@@ -31,7 +31,8 @@ VECTORS = 32
 CODED_VECTORS = 16
 """The same of one that is as in the file."""
 TRANSPOSED_VECTORS = 16
-"""The same of y = x W."""
+"""The same of y = x W, with so many columns at least: less would leave most of a device idle."""
+TRANSPOSED_COLUMNS = 8192
 DECODED_AT_ONCE = 128 << 20
 """Bytes of a matrix that are decoded for torch's product."""
 
@@ -389,6 +390,7 @@ class Device:
         vectors = elements(shape[:-1]) * _PARTS[given.dtype]
         if (
             0 < vectors <= (TRANSPOSED_VECTORS if transposed else VECTORS)
+            and (not transposed or k >= TRANSPOSED_COLUMNS)
             and scales is None
             and info.form == "fixed"
             and info.dtype == "BF16"

@@ -283,6 +283,7 @@ def test_few_vectors_are_multiplied_without_decoding(resident, weights, monkeypa
         raise AssertionError("a matrix was decoded")
 
     monkeypatch.setattr(type(resident._device), "_pieces", decoded)
+    monkeypatch.setattr("wcodec._resident_cuda.TRANSPOSED_COLUMNS", K)
     for dtype, most in (torch.bfloat16, 16), (torch.float16, 8), (torch.float32, 5):
         for vectors in 1, most:
             x = normal(vectors, N, seed=vectors, dtype=dtype)

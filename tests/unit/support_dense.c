@@ -173,8 +173,9 @@ static void multiply(struct dense *d, wcodec_dtype dtype)
 {
     const bool transposed = any(d, 2), alike = any(d, 2) && bytes_of(dtype) != 1,
                extreme = any(d, 4) == 0, plain = any(d, 2);
-    const uint64_t eight = any(d, 2) ? 8 : 1, first = any(d, 3) == 0 ? any(d, 40) : 0,
-                   rows = 1 + any(d, 70), columns = any(d, 30) * eight,
+    const uint64_t whole = any(d, 3), eight = whole == 0 ? 1 : 8,
+                   first = any(d, 3) == 0 ? any(d, 40) : 0, rows = 1 + any(d, 70),
+                   columns = whole == 2 ? 64 * any(d, 7) : any(d, 30) * eight,
                    vectors = 1 + (any(d, 4) ? any(d, 20) : any(d, 90)), n = first + rows;
     const wcodec_dtype x_dtype = alike ? dtype : any_operand(d),
                        y_dtype = alike && any(d, 2) ? dtype : any_operand(d),
