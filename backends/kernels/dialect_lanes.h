@@ -184,6 +184,7 @@ static inline float wcodec_bits_float(uint32_t bits)
 #define wcodec_wait_for_launch(warp) ((void)(warp))
 
 #define wcodec_fetch_begin(warp, barrier) ((void)(warp), (void)(barrier))
+#define wcodec_fetch_end(warp, barrier) ((void)(warp), (void)(barrier))
 
 static inline void wcodec_fetch(struct wcodec_warp *warp, uint32_t to, const uint8_t *from,
                                 uint32_t bytes, uint32_t barrier)

@@ -338,6 +338,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_fetch_begin(struct wcodec_warp *warp, uint32_
     wcodec_sync_warp(warp);
 }
 
+/* The barrier's memory is to be used for something else. */
+WCODEC_DEVICE_FUNCTION void wcodec_fetch_end(struct wcodec_warp *warp, uint32_t barrier)
+{
+#ifdef WCODEC_PTX_HALVES
+    if (wcodec_lane(warp) == 0)
+        asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+#else
+    (void)warp, (void)barrier;
+#endif
+}
+
 WCODEC_DEVICE_FUNCTION void wcodec_fetch(struct wcodec_warp *warp, uint32_t to,
                                          const WCODEC_GLOBAL uint8_t *from, uint32_t bytes,
                                          uint32_t barrier)

@@ -182,6 +182,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_transposed_kernel(const uint32_t bits, struct
     w.tiles = l->bands * l->across;
     w.records = (const WCODEC_GLOBAL uint8_t *)l->records;
     wcodec_transposed_sums(bits, warp, &w, sums);
+    wcodec_fetch_end(warp, w.barrier);
     wcodec_sync_group(warp);
     wcodec_transposed_put(warp, w.part, sums);
     wcodec_sync_group(warp);

@@ -293,8 +293,9 @@ static void time_many(const struct dense *d)
     printf("  %s%4llu vectors", d->transposed ? "x W, " : "", (unsigned long long)d->vectors);
     for (unsigned turn = 0; turn <= repeats; turn++)
         for (unsigned way = 0; way < WAYS; way++) {
-            const bool left_out =
-                (way == STRAIGHT && d->vectors > 128) || (way == PIECES && d->transposed);
+            const bool left_out = (way == STRAIGHT && d->vectors > 128) ||
+                                  (way == BYTES && d->vectors > 32) ||
+                                  ((way == PIECES || way == BYTES) && d->transposed);
             const double begin = wall();
             for (unsigned i = 0; i < CALLS && !left_out; i++)
                 multiply_many(d, i % CHAIN, (enum way)way);

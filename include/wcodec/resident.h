@@ -275,12 +275,14 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
  *   (programmatic dependent launch).
  * - The same in form CODED by WCODEC_TUNE_COMPUTE (rows of whole tiles, x and its stride multiples
  *   of 16), y = x W^T, on CUDA: likewise, 16 rows of x at a time.
- * - All else, and on CUDA more than 64 rows of x (CODED 32, y = x W 16) where there is cuBLASLt: W
- * is decoded to memory of the resident object (wcodec_resident_options.decoded), unless it is
- * PLAIN, and multiplied by cuBLASLt where the types are such that it can (x of W's type, y too or
- * of F32, no scales), else by kernels that are fast for no more than some vectors.
- * libcublasLt.so.13 or .12 is looked for when tensors become resident; WCODEC_CUDA_BLAS=0 does
- * without.
+ * - All else, and on CUDA more than 64 rows of x (CODED 32; y = x W 16, and any of fewer than 8192
+ *   columns) where there is cuBLASLt: W is decoded to memory of the resident object
+ *   (wcodec_resident_options.decoded), unless it is PLAIN, and multiplied by cuBLASLt where the
+ *   types are such that it can (x of W's type, y too or of F32, no scales), else by kernels that
+ *   are right, but slow for many vectors. On CUDA that of I8 with x of BF16 takes 8 rows of x at a
+ *   time by tensor cores (W of columns that are a multiple of 64, x and its stride multiples of
+ *   16). libcublasLt.so.13 or .12 is looked for when tensors become resident; WCODEC_CUDA_BLAS=0
+ *   does without.
  *
  * Products with CODED matrices, and those that decode, share memory of the resident object: they
  * are given to one queue, or to queues that wait for each other.
