@@ -55,7 +55,7 @@
  * fixed rate. 9: products with these, and their rows; jobs of matrices in fragments. 10: matrices
  * are coded at a fixed rate. 11: indices that are no row's are counted; tensors are kept coded;
  * tensors are coded in tiles. 12: tensors are measured. 13: products y = x W. 14: deltas are
- * applied, and tensors hashed. */
+ * applied, and tensors hashed; products with decoded elements. */
 #define WCODEC_BACKEND_ABI 14u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
@@ -70,6 +70,7 @@
     X(wcodec_job) \
     X(wcodec_job_result) \
     X(wcodec_product) \
+    X(wcodec_dense_product) \
     X(wcodec_rows) \
     X(wcodec_matrix) \
     X(wcodec_backend_products) \
@@ -283,6 +284,32 @@ struct wcodec_product {
     bool transposed; /* y = x W, and `fixed` is not NULL, `bias` 0 */
 };
 
+/* A product with decoded elements, row by row, at a multiple of their size: with all of a matrix,
+ * or with rows of it from number `first` on, which is where their part of y = x W^T, of the bias
+ * and of the scales begins, and of the vectors of y = x W. Native addresses as above. */
+struct wcodec_dense_product {
+    struct wcodec_memory *memory;
+    uint64_t offset;
+    uint64_t rows; /* that are there, less than 2^32 as columns and vectors; 0: of y = x W */
+    uint64_t columns;
+    uint64_t first;
+    uint64_t x;
+    uint64_t y;
+    uint64_t bias;   /* 0: none; of y = x W always */
+    uint64_t scales; /* of the matrix's rows; 0: none */
+    uint64_t x_stride;
+    uint64_t y_stride;
+    uint64_t vectors;     /* not 0 */
+    wcodec_dtype dtype;   /* of elements: BF16, F16, F32, I8, U8, F8_E4M3 or F8_E5M2 */
+    wcodec_dtype x_dtype; /* BF16, F16 or F32, as the following */
+    wcodec_dtype y_dtype;
+    wcodec_dtype bias_dtype;
+    wcodec_dtype scales_dtype;
+    bool transposed;            /* y = x W */
+    bool add;                   /* to what y has */
+    struct wcodec_memory *work; /* dense_work() bytes; NULL: there is no library */
+};
+
 /* Rows of such a matrix, which may have foreign elements: those of the numbers at native address
  * `indices` (int64; one that is no row's is a row of zeros), or `count` from `first` on. They go to
  * the native address `out`, aligned to the element. Addresses on OpenCL as above.
@@ -334,7 +361,7 @@ static inline struct wcodec_matrix_work wcodec_matrix_work(const struct wcodec_f
     return w;
 }
 
-/* Of devices with WCODEC_DEVICE_PRODUCTS. The first two are given to a queue of the caller's, by
+/* Of devices with WCODEC_DEVICE_PRODUCTS. The first three are given to a queue of the caller's, by
  * its native handle, without an allocation and without waiting for anything. The others are NULL
  * where the device cannot code; what they find and write is what lib/coding/fixed.h says. */
 struct wcodec_backend_products {
@@ -342,6 +369,14 @@ struct wcodec_backend_products {
                               const struct wcodec_product *product, wcodec_error *err);
     wcodec_status (*decode_rows)(struct wcodec_device *device, uint64_t queue,
                                  const struct wcodec_rows *rows, wcodec_error *err);
+
+    /* Likewise. Any device has kernels for it, which are right, but fast for few vectors at most.
+     */
+    wcodec_status (*multiply_dense)(struct wcodec_device *device, uint64_t queue,
+                                    const struct wcodec_dense_product *product, wcodec_error *err);
+    /* Open the library that multiplies many vectors fast, and say how many bytes of memory of kind
+     * DEVICE it works in; 0: there is none. May take long. */
+    uint64_t (*dense_work)(struct wcodec_device *device);
 
     /* Shifts and counts to the work area. */
     wcodec_status (*measure)(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
@@ -369,6 +404,8 @@ struct wcodec_backend_products {
      * else WCODEC_ERROR_UNSUPPORTED. Decodings of one tensor must not overlap in time. */
     wcodec_status (*kept_decode)(struct wcodec_kept *kept, uint64_t queue, uint64_t begin,
                                  uint64_t end, uint64_t out, wcodec_error *err);
+    /* What decodings begin and end at multiples of, in bytes; 0: all of it only. */
+    uint64_t (*kept_unit)(const struct wcodec_kept *kept);
     /* Bytes of memory that products with it, a matrix of BF16 in fragments, work with; 0: there are
      * none. */
     uint64_t (*kept_work)(const struct wcodec_kept *kept);

@@ -240,6 +240,7 @@ static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i
         goto release_context;
     }
     pthread_mutex_init(&d->pool.lock, NULL);
+    pthread_mutex_init(&d->blas.lock, NULL);
     *device = d;
     return WCODEC_OK;
 release_context:
@@ -256,9 +257,11 @@ static void cuda_device_close(struct wcodec_device *d)
     if (wcodec_cuda_enter(d, NULL) == WCODEC_OK) {
         wcodec_cuda_slabs_free(d);
         wcodec_cuda_scratch_free(d);
+        wcodec_cuda_blas_close(&d->blas);
         d->cu->module_unload(d->module);
         wcodec_cuda_leave(d, 0, "", NULL);
     }
+    pthread_mutex_destroy(&d->blas.lock);
     pthread_mutex_destroy(&d->pool.lock);
     d->cu->context_release(d->number);
     release(d->host, d);

@@ -8,10 +8,12 @@
 #include "backends/gpu/encode.h"
 #include "backends/gpu/encode_tiles.h"
 #include "backends/gpu/delta.h"
+#include "backends/gpu/dense.h"
 #include "backends/gpu/measure.h"
 #include "backends/gpu/kept_product.h"
 #include "backends/gpu/launches.h"
 #include "backends/gpu/product.h"
+#include "backends/cuda/blas.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/image.h"
 
@@ -64,6 +66,8 @@ struct wcodec_device {
     cu_function tile_encoders[WCODEC_TILE_ENCODERS];
     cu_function measures[WCODEC_MEASURES];
     cu_function deltas[WCODEC_DELTA_KERNELS];
+    cu_function dense[WCODEC_DENSE_KERNELS];
+    struct wcodec_cuda_blas blas;
     bool tensor_cores; /* that take BF16 */
     bool early_launches;
     struct wcodec_cuda_pool pool;
@@ -125,8 +129,16 @@ cu_result wcodec_cuda_launch(const struct wcodec_device *device, cu_function fun
                              uint32_t groups, uint32_t threads, uint32_t shared, uint64_t stream,
                              bool early, void *argument);
 
+/* Products with decoded elements: dense.c. */
+cu_result wcodec_cuda_find_dense(struct wcodec_device *device);
+uint64_t wcodec_cuda_dense_work(struct wcodec_device *device);
+wcodec_status wcodec_cuda_multiply_dense(struct wcodec_device *device, uint64_t queue,
+                                         const struct wcodec_dense_product *product,
+                                         wcodec_error *err);
+
 /* Tensors that stay coded: kept.c. */
 cu_result wcodec_cuda_find_coded_products(struct wcodec_device *device);
+uint64_t wcodec_cuda_kept_unit(const struct wcodec_kept *kept);
 uint64_t wcodec_cuda_kept_work(const struct wcodec_kept *kept);
 wcodec_status wcodec_cuda_kept_multiply(struct wcodec_device *device, uint64_t queue,
                                         const struct wcodec_product *product, wcodec_error *err);

@@ -175,6 +175,11 @@ cu_result wcodec_cuda_find_coded_products(struct wcodec_device *d)
     return result;
 }
 
+uint64_t wcodec_cuda_kept_unit(const struct wcodec_kept *kept)
+{
+    return kept->gpu.unit;
+}
+
 uint64_t wcodec_cuda_kept_work(const struct wcodec_kept *kept)
 {
     return kept->device->tensor_cores ? wcodec_gpu_kept_work(&kept->gpu) : 0;

@@ -33,6 +33,8 @@ cu_result wcodec_cuda_find_products(struct wcodec_device *d)
         result = wcodec_cuda_find_encoders(d);
     if (result == 0)
         result = wcodec_cuda_find_coded_products(d);
+    if (result == 0)
+        result = wcodec_cuda_find_dense(d);
     /* What the code that was loaded can do, which a build for older devices may lack. */
     if (result == 0)
         result = d->cu->function_get(&built_for, CU_FUNCTION_PTX_VERSION, d->products[0]);
@@ -138,11 +140,14 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
 const struct wcodec_backend_products wcodec_cuda_products = {
     .multiply = multiply,
     .decode_rows = decode_rows,
+    .multiply_dense = wcodec_cuda_multiply_dense,
+    .dense_work = wcodec_cuda_dense_work,
     .measure = wcodec_cuda_measure,
     .code = wcodec_cuda_code,
     .keep = wcodec_cuda_keep,
     .kept_size = wcodec_cuda_kept_size,
     .kept_decode = wcodec_cuda_kept_decode,
+    .kept_unit = wcodec_cuda_kept_unit,
     .kept_work = wcodec_cuda_kept_work,
     .kept_free = wcodec_cuda_kept_free,
 };

@@ -9,6 +9,7 @@
 #include "backends/kernels/delta.h"
 #include "backends/kernels/measure.h"
 #include "backends/kernels/product_coded.h"
+#include "backends/kernels/product_int8.h"
 #include "backends/kernels/product_transposed.h"
 #include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
@@ -49,9 +50,11 @@
                                        WCODEC_CODING_##coding, false, WCODEC_P8_COPIES), \
                         eights, &warp, &launch)
 #define RUN_CODED_SUM() wcodec_coded_sum_kernel(&warp, &launch)
+#define RUN_INT8() wcodec_int8_kernel(&warp, &launch)
 #else
 #define RUN_CODED(coding, eights) ((void)warp, (void)launch)
 #define RUN_CODED_SUM() ((void)warp, (void)launch)
+#define RUN_INT8() ((void)warp, (void)launch)
 #define RUN_DIRECT(bits, eights) ((void)warp, (void)launch)
 #define RUN_STAGED(bits, eights) ((void)warp, (void)launch)
 #define RUN_TRANSPOSED(bits, eights) ((void)warp, (void)launch)
@@ -98,6 +101,28 @@ extern "C" __global__ void __launch_bounds__(128)
     struct wcodec_warp warp;
     RUN_CODED_SUM();
 }
+
+extern "C" __global__ void __launch_bounds__(WCODEC_DENSE_ITEMS)
+    wcodec_dense(const __grid_constant__ wcodec_dense_launch launch)
+{
+    struct wcodec_warp warp;
+    wcodec_dense_kernel(false, &warp, &launch);
+}
+
+extern "C" __global__ void __launch_bounds__(WCODEC_DENSE_ITEMS)
+    wcodec_dense_transposed(const __grid_constant__ wcodec_dense_launch launch)
+{
+    struct wcodec_warp warp;
+    wcodec_dense_kernel(true, &warp, &launch);
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WCODEC_INT8_WARPS, 4)
+    wcodec_dense_int8(const __grid_constant__ wcodec_dense_launch launch)
+{
+    struct wcodec_warp warp;
+    RUN_INT8();
+}
+
 #define WCODEC_TILE_ENCODER(name, element_log2, raw, profile) \
     extern "C" __global__ void __launch_bounds__(256, 3) \
         wcodec_##name(const __grid_constant__ wcodec_coder_launch launch) \

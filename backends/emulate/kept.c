@@ -160,6 +160,11 @@ uint64_t wcodec_emulated_kept_size(const struct wcodec_kept *kept)
     return kept->gpu.size;
 }
 
+uint64_t wcodec_emulated_kept_unit(const struct wcodec_kept *kept)
+{
+    return kept->gpu.unit;
+}
+
 uint64_t wcodec_emulated_kept_work(const struct wcodec_kept *kept)
 {
     return wcodec_gpu_kept_work(&kept->gpu);

@@ -21,6 +21,7 @@ wcodec_status wcodec_emulated_keep(struct wcodec_queue *queue, const struct wcod
 uint64_t wcodec_emulated_kept_size(const struct wcodec_kept *kept);
 wcodec_status wcodec_emulated_kept_decode(struct wcodec_kept *kept, uint64_t queue, uint64_t begin,
                                           uint64_t end, uint64_t out, wcodec_error *err);
+uint64_t wcodec_emulated_kept_unit(const struct wcodec_kept *kept);
 uint64_t wcodec_emulated_kept_work(const struct wcodec_kept *kept);
 /* Its launches, one after the other. */
 int wcodec_emulated_kept_multiply(const struct wcodec_product *product, uint64_t work,

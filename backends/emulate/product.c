@@ -8,9 +8,11 @@
 #include "backends/emulate/kernels.h"
 #include "backends/emulate/kept.h"
 #include "backends/emulate/lanes.h"
+#include "backends/gpu/dense.h"
 #include "backends/gpu/encode.h"
 #include "backends/gpu/product.h"
 #include "backends/kernels/encode_fixed.h"
+#include "backends/kernels/product_int8.h"
 #include "backends/kernels/product_transposed.h"
 #include "backends/kernels/rows.h"
 
@@ -109,6 +111,40 @@ static wcodec_status decode_rows(struct wcodec_device *device, uint64_t queue,
     return run(device, &lanes, err);
 }
 
+static void run_dense(struct wcodec_warp *warp, const void *argument)
+{
+    const struct wcodec_gpu_dense *l = argument;
+    if (l->kernel == WCODEC_DENSE_INT8)
+        wcodec_int8_kernel(warp, &l->arguments);
+    else
+        wcodec_dense_kernel(l->kernel == WCODEC_DENSE_COLUMN_SUMS, warp, &l->arguments);
+}
+
+static wcodec_status multiply_dense(struct wcodec_device *device, uint64_t queue,
+                                    const struct wcodec_dense_product *product, wcodec_error *err)
+{
+    const uint64_t elements =
+        product->memory != NULL ? address_of(product->memory) + product->offset : 0;
+    wcodec_status status = WCODEC_OK;
+    (void)queue;
+    for (uint64_t first = 0; first < product->vectors && status == WCODEC_OK;) {
+        struct wcodec_gpu_dense l;
+        first += wcodec_gpu_dense_by_int8(product, elements)
+                     ? wcodec_gpu_plan_int8(product, elements, first, &l)
+                     : wcodec_gpu_plan_dense(product, elements, WCODEC_DENSE_COLUMNS, first, &l);
+        const struct wcodec_lanes_launch lanes = {run_dense, &l,       l.groups,
+                                                  l.threads, l.shared, SEED + first};
+        status = run(device, &lanes, err);
+    }
+    return status;
+}
+
+static uint64_t dense_work(struct wcodec_device *device)
+{
+    (void)device;
+    return 0;
+}
+
 static void run_encoder(struct wcodec_warp *warp, const void *argument)
 {
     const struct wcodec_gpu_encode *l = argument;
@@ -180,11 +216,14 @@ static wcodec_status code(struct wcodec_queue *queue, const struct wcodec_matrix
 const struct wcodec_backend_products wcodec_emulated_products = {
     .multiply = multiply,
     .decode_rows = decode_rows,
+    .multiply_dense = multiply_dense,
+    .dense_work = dense_work,
     .measure = measure,
     .code = code,
     .keep = wcodec_emulated_keep,
     .kept_size = wcodec_emulated_kept_size,
     .kept_decode = wcodec_emulated_kept_decode,
+    .kept_unit = wcodec_emulated_kept_unit,
     .kept_work = wcodec_emulated_kept_work,
     .kept_free = wcodec_emulated_kept_free,
 };

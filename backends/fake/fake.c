@@ -6,6 +6,7 @@
  *
  *   nodriver, nodevices, unlisted, noopen, unsupported, nofixed, nofragments, noproducts, wrong,
  *     noadopt, nopinned: from the beginning
+ *   library: its products are said to be by a library
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
  *     late-undone: after the known answers, so that the core trusts it
  *   memory-N: its N-th allocation (memory, queue, event, batch) after them, and only that
@@ -547,6 +548,23 @@ static wcodec_status fake_decode_rows(struct wcodec_device *device, uint64_t que
                                : status;
 }
 
+static wcodec_status fake_multiply_dense(struct wcodec_device *device, uint64_t queue,
+                                         const struct wcodec_dense_product *product,
+                                         wcodec_error *err)
+{
+    const wcodec_status status = begin_call(err);
+    return status == WCODEC_OK
+               ? wcodec_emulated_products.multiply_dense(device, queue, product, err)
+               : status;
+}
+
+/* A library is as good as these kernels. */
+static uint64_t fake_dense_work(struct wcodec_device *device)
+{
+    (void)device;
+    return is_mode("library") ? 1024 : 0;
+}
+
 static wcodec_status fake_measure(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
                                   wcodec_error *err)
 {
@@ -603,6 +621,11 @@ static wcodec_status fake_kept_decode(struct wcodec_kept *kept, uint64_t queue, 
                : status;
 }
 
+static uint64_t fake_kept_unit(const struct wcodec_kept *kept)
+{
+    return wcodec_emulated_products.kept_unit(kept);
+}
+
 static uint64_t fake_kept_work(const struct wcodec_kept *kept)
 {
     return wcodec_emulated_products.kept_work(kept);
@@ -616,11 +639,14 @@ static void fake_kept_free(struct wcodec_kept *kept)
 static const struct wcodec_backend_products fake_products = {
     .multiply = fake_multiply,
     .decode_rows = fake_decode_rows,
+    .multiply_dense = fake_multiply_dense,
+    .dense_work = fake_dense_work,
     .measure = fake_measure,
     .code = fake_code,
     .keep = fake_keep,
     .kept_size = fake_kept_size,
     .kept_decode = fake_kept_decode,
+    .kept_unit = fake_kept_unit,
     .kept_work = fake_kept_work,
     .kept_free = fake_kept_free,
 };

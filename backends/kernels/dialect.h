@@ -61,10 +61,12 @@
  *
  *   WCODEC_MATRIX_PRODUCTS       defined where there are, for lanes that are threads or fibers:
  *   wcodec_mma_bf16(warp, sums, a, b0, b1)  sums += a b, 16 x 8 x 16, collective
+ *   wcodec_add_bf16(a, b)        sums of both halves, rounded
  *   wcodec_fetch(warp, to, from, bytes, barrier)  copy multiples of 16 bytes to shared memory, one
  *                                copy at a time; wcodec_fetch_begin(warp, barrier) comes before the
  *                                first; after wcodec_fetch_wait(warp, barrier, phase), 0 and 1 in
  *                                turns, they are there for all lanes; collective
+ *   wcodec_fetch_end(warp, barrier)  before something else is stored at the barrier
  *   wcodec_sync_part(warp, part, threads)  a barrier of so many threads, whole warps, that give the
  *                                same number; all warps of the group come to one as often
  *   wcodec_copy_part(warp, to, from, size)  `size` of 16 bytes, then zeros, as wcodec_copy_16()

@@ -19,6 +19,7 @@
 #define WCODEC_ALIGNED_16 __align__(16)
 #define WCODEC_DEVICE_FUNCTION static __device__ __forceinline__
 #define WCODEC_GLOBAL
+#define WCODEC_GROUP_LOCAL
 #define WCODEC_LOCAL
 #define WCODEC_UNROLL_ALL _Pragma("unroll")
 #define WCODEC_UNROLL_SOME _Pragma("unroll 4")

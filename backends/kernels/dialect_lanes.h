@@ -184,6 +184,7 @@ static inline float wcodec_bits_float(uint32_t bits)
 #define wcodec_wait_for_launch(warp) ((void)(warp))
 
 #define wcodec_fetch_begin(warp, barrier) ((void)(warp), (void)(barrier))
+#define wcodec_fetch_end(warp, barrier) ((void)(warp), (void)(barrier))
 
 static inline void wcodec_fetch(struct wcodec_warp *warp, uint32_t to, const uint8_t *from,
                                 uint32_t bytes, uint32_t barrier)
@@ -220,6 +221,16 @@ static inline void wcodec_lanes_gather(const uint32_t *own, unsigned count, uint
 static inline float wcodec_lanes_bf16(uint32_t word, unsigned half)
 {
     return wcodec_bits_float(half ? word & 0xffff0000u : word << 16);
+}
+
+static inline uint32_t wcodec_add_bf16(uint32_t a, uint32_t b)
+{
+    uint32_t sums = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t bits = wcodec_float_bits(wcodec_lanes_bf16(a, i) + wcodec_lanes_bf16(b, i));
+        sums |= (bits + 0x7fffu + (bits >> 16 & 1)) >> 16 << 16 * i;
+    }
+    return sums;
 }
 
 /* As the instruction's documentation has the operands (PTX ISA, matrix fragments for m16n8k16). */

@@ -338,6 +338,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_fetch_begin(struct wcodec_warp *warp, uint32_
     wcodec_sync_warp(warp);
 }
 
+/* The barrier's memory is to be used for something else. */
+WCODEC_DEVICE_FUNCTION void wcodec_fetch_end(struct wcodec_warp *warp, uint32_t barrier)
+{
+#ifdef WCODEC_PTX_HALVES
+    if (wcodec_lane(warp) == 0)
+        asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+#else
+    (void)warp, (void)barrier;
+#endif
+}
+
 WCODEC_DEVICE_FUNCTION void wcodec_fetch(struct wcodec_warp *warp, uint32_t to,
                                          const WCODEC_GLOBAL uint8_t *from, uint32_t bytes,
                                          uint32_t barrier)
@@ -544,6 +555,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_shared_add(const struct wcodec_warp *warp, ui
  * them as mma.m16n8k16 takes them. */
 #ifdef WCODEC_PTX_80
 #define WCODEC_MATRIX_PRODUCTS
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_bf16(uint32_t a, uint32_t b)
+{
+    uint32_t sum;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0x3f803f80u), "r"(b));
+    return sum;
+}
+
 WCODEC_DEVICE_FUNCTION void wcodec_mma_bf16(struct wcodec_warp *warp, float *sums,
                                             const uint32_t *a, uint32_t b0, uint32_t b1)
 {

@@ -394,6 +394,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_kernel(const uint32_t bits, const uin
         wcodec_product_staged(bits, eights, warp, &w, sums);
     else
         wcodec_product_direct(bits, eights, warp, &w, sums);
+    wcodec_fetch_end(warp, w.barrier);
     wcodec_wait_for_launch(warp);
     wcodec_sync_group(warp);
     wcodec_product_put(eights, warp, l, band, part, sums);

@@ -80,13 +80,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_transposed_multiply(struct wcodec_warp *warp,
 {
     const uint32_t lane = wcodec_lane(warp), from = lane % 4 * 4 + lane / 4 % 4 + (lane & 16);
     const bool low = lane < 16;
+    uint32_t words[8];
     WCODEC_UNROLL_ALL
     for (uint32_t m = 0; m < 4; m++) {
         const uint32_t own = wcodec_shuffle(warp, low ? pairs[2 * m] : pairs[2 * m + 1], from),
                        other =
                            wcodec_shuffle(warp, low ? pairs[2 * m + 1] : pairs[2 * m], from ^ 16);
-        wcodec_mma_bf16(warp, sums[m], a, low ? own : other, low ? other : own);
+        words[2 * m] = low ? own : other;
+        words[2 * m + 1] = low ? other : own;
     }
+    wcodec_sync_warp(warp); /* lanes that shuffled may have parted */
+    WCODEC_UNROLL_ALL
+    for (uint32_t m = 0; m < 4; m++)
+        wcodec_mma_bf16(warp, sums[m], a, words[2 * m], words[2 * m + 1]);
 }
 
 /* Tiles of the group's width. */
@@ -109,8 +115,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_transposed_sums(const uint32_t bits, struct w
         tile += step;
         wcodec_product_take(bits, warp, w, tile, phase, lower, upper);
         phase ^= 1;
-        const bool plain = shifts[0] >= -126 && shifts[1] >= -126 && !wcodec_row_odd(upper) &&
-                           !wcodec_row_odd(upper + 8);
+        /* Of all lanes, which stay together so for what they do next. */
+        const bool plain =
+            wcodec_all(warp, shifts[0] >= -126 && shifts[1] >= -126 && !wcodec_row_odd(upper) &&
+                                 !wcodec_row_odd(upper + 8));
         WCODEC_UNROLL_ALL
         for (uint32_t q = 0; q < 4; q++) {
             uint32_t pairs[8];
@@ -174,6 +182,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_transposed_kernel(const uint32_t bits, struct
     w.tiles = l->bands * l->across;
     w.records = (const WCODEC_GLOBAL uint8_t *)l->records;
     wcodec_transposed_sums(bits, warp, &w, sums);
+    wcodec_fetch_end(warp, w.barrier);
     wcodec_sync_group(warp);
     wcodec_transposed_put(warp, w.part, sums);
     wcodec_sync_group(warp);

@@ -205,6 +205,11 @@ uint64_t wcodec_opencl_kept_size(const struct wcodec_kept *kept)
     return kept->gpu.size + FLAG_BYTES;
 }
 
+uint64_t wcodec_opencl_kept_unit(const struct wcodec_kept *kept)
+{
+    return kept->gpu.unit;
+}
+
 uint64_t wcodec_opencl_kept_work(const struct wcodec_kept *kept)
 {
     (void)kept;

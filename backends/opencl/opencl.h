@@ -9,6 +9,7 @@
 #include "backends/gpu/encode_tiles.h"
 #include "backends/gpu/launches.h"
 #include "backends/gpu/measure.h"
+#include "backends/gpu/dense.h"
 #include "backends/gpu/product.h"
 #include "backends/opencl/driver.h"
 
@@ -55,7 +56,8 @@ enum wcodec_opencl_product_kind {
     WCODEC_OPENCL_ROWS = 2,
     WCODEC_OPENCL_GATHER = 3,
     WCODEC_OPENCL_PLAIN_PRODUCT = 4,
-    WCODEC_OPENCL_PLAIN_ROWS = 5
+    WCODEC_OPENCL_PLAIN_ROWS = 5,
+    WCODEC_OPENCL_DENSE = 6
 };
 
 /* The program of one. Plain ones are in the places of the first rows of their bits. */
@@ -128,6 +130,7 @@ struct wcodec_device {
     struct wcodec_opencl_program programs[WCODEC_KERNELS][WCODEC_OPENCL_FORMS];
     struct wcodec_opencl_product products[WCODEC_PRODUCTS];
     struct wcodec_opencl_product rows[WCODEC_ROWS_KERNELS];
+    struct wcodec_opencl_product dense[2];  /* y = x W^T, y = x W */
     bool plain_products;                    /* by work-items without tensor cores */
     cl_kernel kept_kernels[WCODEC_KERNELS]; /* set and launched under the lock */
     struct wcodec_opencl_coder coders[WCODEC_OPENCL_CODERS];
@@ -290,6 +293,7 @@ wcodec_status wcodec_opencl_keep(struct wcodec_queue *queue, const struct wcodec
 uint64_t wcodec_opencl_kept_size(const struct wcodec_kept *kept);
 wcodec_status wcodec_opencl_kept_decode(struct wcodec_kept *kept, uint64_t queue, uint64_t begin,
                                         uint64_t end, uint64_t out, wcodec_error *err);
+uint64_t wcodec_opencl_kept_unit(const struct wcodec_kept *kept);
 uint64_t wcodec_opencl_kept_work(const struct wcodec_kept *kept);
 void wcodec_opencl_kept_free(struct wcodec_kept *kept);
 void wcodec_opencl_kept_close(struct wcodec_device *device);

@@ -15,8 +15,9 @@ enum {
     PRODUCT_WARPS = 8,
     PRODUCT_REGISTERS = 65536 / (PRODUCT_GROUPS * PRODUCT_WARPS * 32),
     ROWS_REGISTERS = 64,
-    PLAIN_PARTS = 4, /* of a work-group, on GPUs */
-    PLAIN_ITEMS = 64 /* of a part */
+    PLAIN_PARTS = 4,  /* of a work-group, on GPUs */
+    PLAIN_ITEMS = 64, /* of a part */
+    DENSE_ITEMS = 64
 };
 
 /* Number of an argument of every kernel of product.cl. */
@@ -63,17 +64,23 @@ static wcodec_status make(const struct wcodec_device *d, struct wcodec_opencl_pr
     return wcodec_opencl_fail(d, result, "clCreateKernel", err);
 }
 
+static void close_one(const struct wcodec_device *d, struct wcodec_opencl_product *p)
+{
+    if (p->kernel != NULL) {
+        d->cl->clReleaseKernel(p->kernel);
+        d->cl->clReleaseProgram(p->program.program);
+    }
+    *p = (struct wcodec_opencl_product){.kernel = NULL};
+}
+
 void wcodec_opencl_products_close(struct wcodec_device *d)
 {
-    for (unsigned k = 0; k < WCODEC_PRODUCTS + WCODEC_ROWS_KERNELS; k++) {
-        struct wcodec_opencl_product *p =
-            k < WCODEC_PRODUCTS ? &d->products[k] : &d->rows[k - WCODEC_PRODUCTS];
-        if (p->kernel != NULL) {
-            d->cl->clReleaseKernel(p->kernel);
-            d->cl->clReleaseProgram(p->program.program);
-        }
-        *p = (struct wcodec_opencl_product){.kernel = NULL};
-    }
+    for (unsigned k = 0; k < WCODEC_PRODUCTS; k++)
+        close_one(d, &d->products[k]);
+    for (unsigned k = 0; k < WCODEC_ROWS_KERNELS; k++)
+        close_one(d, &d->rows[k]);
+    for (unsigned k = 0; k < 2; k++)
+        close_one(d, &d->dense[k]);
 }
 
 static bool by_tensor_cores(const struct wcodec_device *d)
@@ -115,11 +122,6 @@ wcodec_status wcodec_opencl_check_queue(const struct wcodec_device *d, uint64_t 
                : WCODEC_OK;
 }
 
-static uint64_t bytes_of(wcodec_dtype dtype)
-{
-    return dtype == WCODEC_DTYPE_F32 ? 4 : 2;
-}
-
 static wcodec_status check_product(const struct wcodec_device *d, uint64_t queue,
                                    const struct wcodec_product *p, wcodec_error *err)
 {
@@ -132,10 +134,11 @@ static wcodec_status check_product(const struct wcodec_device *d, uint64_t queue
                                             (p->vectors - 1) * p->x_stride + 2 * length, err);
     if (status == WCODEC_OK)
         status = wcodec_opencl_check_buffer(
-            d, "y", p->y, (p->vectors - 1) * p->y_stride + bytes_of(p->y_dtype) * width, err);
+            d, "y", p->y,
+            (p->vectors - 1) * p->y_stride + wcodec_gpu_operand_bytes(p->y_dtype) * width, err);
     if (status == WCODEC_OK && p->bias != 0)
-        status =
-            wcodec_opencl_check_buffer(d, "bias", p->bias, bytes_of(p->bias_dtype) * f->rows, err);
+        status = wcodec_opencl_check_buffer(d, "bias", p->bias,
+                                            wcodec_gpu_operand_bytes(p->bias_dtype) * f->rows, err);
     return status;
 }
 
@@ -151,7 +154,7 @@ wcodec_status wcodec_opencl_launch_failed(const struct wcodec_device *d, cl_int 
 /* Buffers, then what the launch is given, then its local memory. */
 struct launch {
     const struct wcodec_opencl_product *product;
-    cl_mem buffers[4];
+    cl_mem buffers[5];
     unsigned buffer_count;
     const void *arguments;
     size_t arguments_size;
@@ -248,6 +251,83 @@ static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
     return status;
 }
 
+static wcodec_status check_dense(const struct wcodec_device *d, uint64_t queue,
+                                 const struct wcodec_dense_product *p, wcodec_error *err)
+{
+    const uint64_t end = p->first + p->rows, length = p->transposed ? end : p->columns,
+                   width = p->transposed ? p->columns : end;
+    const struct {
+        const char *what;
+        uint64_t native, size;
+    } operands[] = {
+        {"x", p->x, (p->vectors - 1) * p->x_stride + length * wcodec_gpu_operand_bytes(p->x_dtype)},
+        {"y", p->y, (p->vectors - 1) * p->y_stride + width * wcodec_gpu_operand_bytes(p->y_dtype)},
+        {"bias", p->bias, end * wcodec_gpu_operand_bytes(p->bias_dtype)},
+        {"scales", p->scales, end * wcodec_gpu_operand_bytes(p->scales_dtype)}};
+    wcodec_status status = wcodec_opencl_check_queue(d, queue, err);
+    for (unsigned i = 0; i < 4 && status == WCODEC_OK; i++)
+        if (operands[i].native != 0)
+            status = wcodec_opencl_check_buffer(d, operands[i].what, operands[i].native,
+                                                operands[i].size, err);
+    return status;
+}
+
+static wcodec_status find_dense(struct wcodec_device *d, bool transposed, wcodec_error *err)
+{
+    const struct wcodec_product_row row = {
+        "dense", 2, 1, transposed ? WCODEC_PRODUCT_TRANSPOSED : WCODEC_PRODUCT_DIRECT};
+    wcodec_error own = {0};
+    if (d->dense[transposed].kernel != NULL)
+        return WCODEC_OK;
+    const wcodec_status status = make(d, &d->dense[transposed], WCODEC_OPENCL_DENSE, &row, &own);
+    return status == WCODEC_OK
+               ? status
+               : d->host->fail(err,
+                               status == WCODEC_ERROR_BACKEND ? WCODEC_ERROR_UNSUPPORTED : status,
+                               "%s", own.text);
+}
+
+/* A buffer that there is none of is any other one. */
+static wcodec_status multiply_dense(struct wcodec_device *d, uint64_t queue,
+                                    const struct wcodec_dense_product *given, wcodec_error *err)
+{
+    const cl_mem x = (cl_mem)(uintptr_t)given->x, y = (cl_mem)(uintptr_t)given->y,
+                 any = given->memory != NULL ? given->memory->buffer : y,
+                 bias = given->bias != 0 ? (cl_mem)(uintptr_t)given->bias : any,
+                 scales = given->scales != 0 ? (cl_mem)(uintptr_t)given->scales : any;
+    struct wcodec_gpu_dense plan;
+    struct wcodec_dense_product p = *given;
+    wcodec_status status = check_dense(d, queue, given, err);
+    if (status != WCODEC_OK)
+        return status;
+    p.x = p.y = 0;
+    pthread_mutex_lock(&d->lock);
+    status = find_dense(d, p.transposed, err);
+    for (uint64_t first = 0; first < p.vectors && status == WCODEC_OK;) {
+        first += wcodec_gpu_plan_dense(&p, p.offset, DENSE_ITEMS, first, &plan);
+        plan.arguments.bias -= p.bias; /* offsets in buffers */
+        plan.arguments.scales -= p.scales;
+        const struct launch l = {&d->dense[p.transposed],
+                                 {any, x != NULL ? x : any, y, bias, scales},
+                                 5,
+                                 &plan.arguments,
+                                 sizeof plan.arguments,
+                                 plan.groups,
+                                 plan.threads,
+                                 plan.shared};
+        status = launch(d, &l, queue, err);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+/* No library is looked for. */
+static uint64_t dense_work(struct wcodec_device *d)
+{
+    (void)d;
+    return 0;
+}
+
 static wcodec_status find_rows(struct wcodec_device *d, const struct wcodec_rows *r,
                                struct wcodec_gpu_rows *l, struct wcodec_opencl_product **product,
                                wcodec_error *err)
@@ -316,9 +396,12 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
 const struct wcodec_backend_products wcodec_opencl_products = {
     .multiply = multiply,
     .decode_rows = decode_rows,
+    .multiply_dense = multiply_dense,
+    .dense_work = dense_work,
     .keep = wcodec_opencl_keep,
     .kept_size = wcodec_opencl_kept_size,
     .kept_decode = wcodec_opencl_kept_decode,
+    .kept_unit = wcodec_opencl_kept_unit,
     .kept_work = wcodec_opencl_kept_work,
     .kept_free = wcodec_opencl_kept_free,
 };

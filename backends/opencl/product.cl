@@ -11,11 +11,47 @@
 #if WCODEC_PRODUCT <= 3
 #include "backends/kernels/product_transposed.h"
 #include "backends/kernels/rows.h"
-#else
+#elif WCODEC_PRODUCT <= 5
 #include "backends/kernels/product_plain.h"
+#else
+#include "backends/kernels/product_dense.h"
 #endif
 
-#if WCODEC_PRODUCT == 1 || WCODEC_PRODUCT == 4
+#if WCODEC_PRODUCT == 6
+/* bias, scales: any buffers if there are none. */
+WCODEC_OPENCL_KERNEL void wcodec_product(__global uint8_t *elements, __global uint8_t *x,
+                                         __global uint8_t *y, __global uint8_t *bias,
+                                         __global uint8_t *scales,
+                                         const struct wcodec_dense_launch launch,
+                                         __local uint4 *shared)
+{
+    __local float *all = (__local float *)shared;
+    const uint32_t item = (uint32_t)get_local_id(0), items = (uint32_t)get_local_size(0),
+                   group = (uint32_t)get_group_id(0);
+    float sums[WCODEC_DENSE_VECTORS * WCODEC_DENSE_ROWS];
+    struct wcodec_dense_launch l = launch;
+    l.elements += (ulong)elements;
+    l.x += (ulong)x;
+    l.y += (ulong)y;
+    l.bias += (ulong)bias;
+    l.scales += (ulong)scales;
+#if WCODEC_PRODUCT_WAY == WCODEC_PRODUCT_TRANSPOSED
+    const struct wcodec_dense_part p = wcodec_dense_part_of(&l, group, WCODEC_DENSE_COLUMNS);
+    wcodec_dense_column_sums(&l, &p, item, items, sums);
+    for (uint32_t i = 0; i < WCODEC_DENSE_VECTORS; i++)
+        all[wcodec_dense_at(i, item, items)] = sums[i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    wcodec_dense_finish_columns(&l, &p, item, items, all);
+#else
+    const struct wcodec_dense_part p = wcodec_dense_part_of(&l, group, WCODEC_DENSE_ROWS);
+    wcodec_dense_sums(&l, &p, item, items, sums);
+    for (uint32_t i = 0; i < WCODEC_DENSE_VECTORS * WCODEC_DENSE_ROWS; i++)
+        all[wcodec_dense_at(i, item, items)] = sums[i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    wcodec_dense_finish(&l, &p, item, items, all);
+#endif
+}
+#elif WCODEC_PRODUCT == 1 || WCODEC_PRODUCT == 4
 /* bias: any buffer if there is none. shared: as much as the launch says. */
 WCODEC_OPENCL_KERNEL void wcodec_product(__global uint8_t *matrix, __global uint8_t *x,
                                          __global uint8_t *y, __global uint8_t *bias,

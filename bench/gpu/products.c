@@ -9,8 +9,10 @@
  * A chain has 16 matrices of their own (of the same numbers), more than the last cache holds. The
  * time is that of several chains, given to a queue without waiting, by the host's clock over their
  * products: the median of REPEATS after one. Behind it, of rows of a matrix: all of them decoded,
- * and 4,096 gathered. WCODEC_CUDA_EARLY_LAUNCHES=0 gives CUDA's plain launches. -s: shapes are
- * smaller by 2^LOG2. */
+ * and 4,096 gathered. Then, where the plugin has a library that multiplies, many vectors: by it
+ * with decoded matrices, with what is decoded to one place before each product, whole and in four
+ * pieces, and with int8; and y = x W straight from the code and by it. WCODEC_CUDA_EARLY_LAUNCHES=0
+ * gives CUDA's plain launches. -s: shapes are smaller by 2^LOG2. */
 #include "registry/host.h"
 #include "bench/floats.h"
 #include "bench/random.h"
@@ -210,6 +212,144 @@ static void print_times(struct bench *b)
     fflush(stdout);
 }
 
+/* What many vectors are multiplied with. */
+enum way { PLAIN, DECODED, PIECES, STRAIGHT, BYTES, WAYS };
+
+struct dense {
+    const struct bench *b;
+    const struct plugin *p;
+    struct wcodec_memory *plain[CHAIN], *decoded, *x, *y, *work;
+    uint64_t vectors;
+    bool transposed;
+};
+
+static struct wcodec_dense_product dense_product(const struct dense *d, struct wcodec_memory *from)
+{
+    const uint64_t n = d->b->rows, k = d->b->columns;
+    return (struct wcodec_dense_product){.memory = from,
+                                         .rows = n,
+                                         .columns = k,
+                                         .x = d->p->backend->memory_native(d->x),
+                                         .y = d->p->backend->memory_native(d->y),
+                                         .x_stride = 2 * (d->transposed ? n : k),
+                                         .y_stride = 2 * (d->transposed ? k : n),
+                                         .vectors = d->vectors,
+                                         .dtype = WCODEC_DTYPE_BF16,
+                                         .x_dtype = WCODEC_DTYPE_BF16,
+                                         .y_dtype = WCODEC_DTYPE_BF16,
+                                         .transposed = d->transposed,
+                                         .work = d->work};
+}
+
+static void decode_piece(const struct dense *d, unsigned i, uint64_t first, uint64_t count,
+                         struct wcodec_memory *to)
+{
+    wcodec_error err;
+    const struct wcodec_rows rows = {.fixed = d->b->fixed,
+                                     .memory = d->p->matrices[i],
+                                     .first = first,
+                                     .count = count,
+                                     .out = d->p->backend->memory_native(to)};
+    check(d->p->backend->products->decode_rows(d->p->device, d->p->native, &rows, &err), &err);
+}
+
+static void multiply_many(const struct dense *d, unsigned i, enum way way)
+{
+    const struct wcodec_backend_products *products = d->p->backend->products;
+    wcodec_error err;
+    struct wcodec_dense_product p =
+        dense_product(d, way == PLAIN || way == BYTES ? d->plain[i] : d->decoded);
+    const uint64_t piece = way == PIECES ? (p.rows + 63) / 64 * 16 : p.rows, rows = p.rows;
+    if (way == STRAIGHT) {
+        const struct wcodec_product product = {.fixed = d->b->fixed,
+                                               .memory = d->p->matrices[i],
+                                               .x = p.x,
+                                               .y = p.y,
+                                               .x_stride = p.x_stride,
+                                               .y_stride = p.y_stride,
+                                               .vectors = p.vectors,
+                                               .y_dtype = p.y_dtype,
+                                               .transposed = p.transposed};
+        check(products->multiply(d->p->device, d->p->native, &product, &err), &err);
+        return;
+    }
+    if (way == BYTES)
+        p.dtype = WCODEC_DTYPE_I8; /* half of what is there, as it is */
+    for (p.first = 0; p.first < rows; p.first += piece) {
+        p.rows = rows - p.first < piece ? rows - p.first : piece;
+        if (way == DECODED || way == PIECES)
+            decode_piece(d, i, p.first, p.rows, d->decoded);
+        check(products->multiply_dense(d->p->device, d->p->native, &p, &err), &err);
+    }
+}
+
+static void time_many(const struct dense *d)
+{
+    static const char *const names[] = {"plain", "decoded", "in pieces", "straight", "int8"};
+    enum { CALLS = 4 * CHAIN };
+    double times[WAYS][REPEATS], first = 0;
+    wcodec_error err;
+    const unsigned repeats = d->b->repeats;
+    printf("  %s%4llu vectors", d->transposed ? "x W, " : "", (unsigned long long)d->vectors);
+    for (unsigned turn = 0; turn <= repeats; turn++)
+        for (unsigned way = 0; way < WAYS; way++) {
+            const bool left_out = (way == STRAIGHT && d->vectors > 128) ||
+                                  (way == BYTES && d->vectors > 32) ||
+                                  ((way == PIECES || way == BYTES) && d->transposed);
+            const double begin = wall();
+            for (unsigned i = 0; i < CALLS && !left_out; i++)
+                multiply_many(d, i % CHAIN, (enum way)way);
+            check(d->p->backend->queue_wait(d->p->queue, &err), &err);
+            if (turn > 0)
+                times[way][turn - 1] = left_out ? 0 : 1e6 * (wall() - begin) / CALLS;
+        }
+    for (unsigned way = 0; way < WAYS; way++) {
+        const double us = median(times[way], repeats);
+        first = way == PLAIN ? us : first;
+        if (us != 0)
+            printf("  %s %7.1f us", names[way], us);
+        if (us != 0 && way != PLAIN)
+            printf(" (%.2f)", first / us);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+static void run_many(const struct bench *b, const struct plugin *p)
+{
+    static const uint64_t many[] = {1, 8, 16, 32, 64, 96, 128, 256, 512, 1024, 2048, 4096};
+    enum { MOST = 4096, KINDS_OF_MANY = sizeof many / sizeof *many };
+    struct dense d = {.b = b, .p = p};
+    const uint64_t longer = b->rows > b->columns ? b->rows : b->columns,
+                   work = p->backend->products->dense_work(p->device);
+    if (work == 0)
+        return;
+    uint16_t *x = malloc(2 * MOST * longer);
+    for (uint64_t i = 0; i < MOST * longer; i++)
+        x[i] = (uint16_t)bf16_bits(gaussian());
+    d.x = put(p, x, 2 * MOST * longer);
+    d.y = put(p, NULL, 2 * MOST * longer);
+    d.work = put(p, NULL, work);
+    d.decoded = put(p, NULL, 2 * b->rows * b->columns);
+    for (unsigned i = 0; i < CHAIN; i++) {
+        d.plain[i] = put(p, NULL, 2 * b->rows * b->columns);
+        decode_piece(&d, i, 0, b->rows, d.plain[i]);
+    }
+    for (unsigned k = 0; k < 2 * KINDS_OF_MANY; k++) {
+        d.transposed = k >= KINDS_OF_MANY;
+        d.vectors = many[k % KINDS_OF_MANY];
+        if (!d.transposed || d.vectors <= 128)
+            time_many(&d);
+    }
+    for (unsigned i = 0; i < CHAIN; i++)
+        p->backend->memory_free(d.plain[i]);
+    p->backend->memory_free(d.decoded);
+    p->backend->memory_free(d.work);
+    p->backend->memory_free(d.y);
+    p->backend->memory_free(d.x);
+    free(x);
+}
+
 static void run(struct bench *b, const uint8_t *payload)
 {
     const uint64_t gathered = 2 * GATHERED * b->columns, all = 2 * b->rows * b->columns;
@@ -239,6 +379,8 @@ static void run(struct bench *b, const uint8_t *payload)
                     b->plugins[k].times[kind][i - 1] = us;
             }
     print_times(b);
+    for (unsigned k = 0; k < b->plugin_count; k++)
+        run_many(b, &b->plugins[k]);
     for (unsigned k = 0; k < b->plugin_count; k++) {
         struct plugin *p = &b->plugins[k];
         for (unsigned i = 0; i < CHAIN; i++)

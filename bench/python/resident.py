@@ -141,6 +141,15 @@ def measure(n, k, folder, arguments):
             CHAIN,
         )
         print(f"  {n} x {k}, {vectors}: {own:.1f} {other:.1f} {other / own:.2f}", flush=True)
+        y = torch.randn(vectors, n, device="cuda").bfloat16()
+        own, other = times(
+            [
+                graph_of(lambda y=y: [resident.linear(name, y, transposed=True) for name in names]),
+                graph_of(lambda y=y: [torch.matmul(y, weights[name]) for name in names]),
+            ],
+            CHAIN,
+        )
+        print(f"  {n} x {k}, x W, {vectors}: {own:.1f} {other:.1f} {other / own:.2f}", flush=True)
     out = torch.empty(n, k, dtype=torch.bfloat16, device="cuda")
     (taken,) = times([graph_of(lambda: [resident.decode(name, out) for name in names])], CHAIN)
     print(f"  {n} x {k}, decode: {taken:.1f} us, {2e-3 * n * k / taken:.0f} GB/s")

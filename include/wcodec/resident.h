@@ -71,6 +71,12 @@ typedef struct wcodec_resident_options {
      * decoded, and on CUDA devices multiplied by (wcodec_resident_linear()); the rest is as in form
      * FIXED, or PLAIN. */
     const char *memory;
+    /** Bytes of a device's memory, at most, that are kept for products which decode their matrix
+     * (wcodec_resident_linear()), some rows at a time: no more than the largest matrix takes; but
+     * all of one that is coded so that it can only be decoded whole. 0: none, and such products are
+     * WCODEC_ERROR_UNSUPPORTED. Default: 128 MiB. A library that multiplies (cuBLASLt) gets 32 MiB
+     * to work in, unless this is 0. */
+    size_t decoded;
 } wcodec_resident_options;
 
 /** What wcodec_resident_options_init() calls: as wcodec_options_init_size(). */
@@ -260,29 +266,43 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
  * times the sum of their magnitudes, as long as nothing is subnormal or overflows. Infinities and
  * NaNs come out as of the products written out.
  *
- * In a device's memory x, y and bias are addresses of the device, aligned to their elements like
- * their strides, W is of form FIXED, or CODED by WCODEC_TUNE_COMPUTE (of BF16, rows of whole tiles,
- * x and its stride multiples of 16; what it is multiplied by 16 rows at a time shares memory of the
- * resident object, so that calls are given to one queue, or to queues that wait for each other;
- * else WCODEC_ERROR_UNSUPPORTED: decode it), x of BF16, there are no scales, and y = x W is of form
- * FIXED alone, of up to 16 rows of x at a time. The product is given to `queue`, without waiting
- * and without allocating, so that a CUDA graph can capture it; where the device can, it begins
- * while the launch before it ends (programmatic dependent launch). Up to 32 rows of x are
- * multiplied at a time: for more it is faster to decode W and to multiply by a library. Sums are
- * binary32, of products of the tensor cores, in an order that depends on shape and device alone;
- * the error of a sum of k products is at most (k + 8) 2^-22 times the sum of their magnitudes, as
- * long as nothing is subnormal or overflows. Of FIXED, sums are made in units of 2^s, where most of
+ * In a device's memory x, y, bias and scales are addresses of the device, aligned to their elements
+ * like their strides. The product is given to `queue`, without waiting and without allocating in
+ * the device's memory, so that a CUDA graph can capture it. How it is made depends on the matrix:
+ *
+ * - x of BF16, no scales, W of BF16 in form FIXED: straight from the code by tensor cores, 32 rows
+ * of x at a time (y = x W: 16). Where the device can, that begins while the launch before it ends
+ *   (programmatic dependent launch).
+ * - The same in form CODED by WCODEC_TUNE_COMPUTE (rows of whole tiles, x and its stride multiples
+ *   of 16), y = x W^T, on CUDA: likewise, 16 rows of x at a time.
+ * - All else, and on CUDA more than 64 rows of x (CODED 32; y = x W 16, and any of fewer than 8192
+ *   columns) where there is cuBLASLt: W is decoded to memory of the resident object
+ *   (wcodec_resident_options.decoded), unless it is PLAIN, and multiplied by cuBLASLt where the
+ *   types are such that it can (x of W's type, y too or of F32, no scales), else by kernels that
+ *   are right, but slow for many vectors. On CUDA that of I8 with x of BF16 takes 8 rows of x at a
+ *   time by tensor cores (W of columns that are a multiple of 64, x and its stride multiples of
+ *   16). libcublasLt.so.13 or .12 is looked for when tensors become resident; WCODEC_CUDA_BLAS=0
+ *   does without.
+ *
+ * Products with CODED matrices, and those that decode, share memory of the resident object: they
+ * are given to one queue, or to queues that wait for each other.
+ *
+ * Sums are binary32, in an order that depends on shape and device alone (and on the library's
+ * version); the error of a sum of k products is at most (k + 8) 2^-22 times the sum of their
+ * magnitudes, as long as nothing is subnormal or overflows. Besides, y of 16 bits is rounded once
+ * more for a bias of another type than y's where cuBLASLt multiplies, and y = x W for each piece of
+ * W that is decoded by itself. Straight from FIXED, sums are made in units of 2^s, where most of
  * the row's elements are below 2^(s+1): they overflow there if products pass 2^(127+s), which takes
  * an element some 2^100 times as large as those beside it, or such an x.
  *
- * On an OpenCL device x, y and bias are cl_mem, cast to pointers, and `queue` is as in
+ * On an OpenCL device x, y, bias and scales are cl_mem, cast to pointers, and `queue` is as in
  * wcodec_resident_decode_queued(). Devices of NVIDIA of compute capability 8.0 and later multiply
  * by their tensor cores, as CUDA does; on others every work-item multiplies by itself, up to 8 rows
  * of x at a time.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (no matrix, a wrong dtype, stride or pointer),
  * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT, WCODEC_ERROR_UNSUPPORTED (a matrix of another dtype; on
- * a device what it does not take), WCODEC_ERROR_DEVICE. */
+ * a device no memory to decode to, or 2^32 rows or columns), WCODEC_ERROR_DEVICE. */
 WCODEC_API wcodec_status wcodec_resident_linear(const wcodec_resident *resident, uint64_t i,
                                                 const wcodec_linear *linear, wcodec_error *err);
 

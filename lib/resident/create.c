@@ -30,9 +30,10 @@ struct maker {
     struct wcodec_resident_keeper keeper;
 };
 
+static const wcodec_resident_options defaults = {.decoded = (size_t)128 << 20};
+
 void wcodec_resident_options_init_size(wcodec_resident_options *options, size_t size)
 {
-    const wcodec_resident_options defaults = {0};
     wcodec_options_set(options, size, &defaults, sizeof defaults);
 }
 
@@ -483,7 +484,7 @@ wcodec_status wcodec_resident_create(const wcodec_reader *reader, const uint64_t
                                      wcodec_resident **resident, wcodec_error *err)
 {
     struct maker m = {.reader = reader};
-    wcodec_resident_options own = {0};
+    wcodec_resident_options own = defaults;
     uint64_t total;
     if (reader == NULL || resident == NULL || (tensors == NULL && count != 0))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_resident_create: an argument is NULL");
@@ -511,6 +512,8 @@ wcodec_status wcodec_resident_create(const wcodec_reader *reader, const uint64_t
     wcodec_resident_keeper_end(&m.keeper);
     if (status == WCODEC_OK)
         status = wcodec_resident_make_work(m.resident, err);
+    if (status == WCODEC_OK)
+        status = wcodec_resident_make_dense(m.resident, own.decoded, err);
     wcodec_free(&reader->context->allocator, m.wanted);
     wcodec_free(&reader->context->allocator, m.kept);
     if (status != WCODEC_OK)

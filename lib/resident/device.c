@@ -116,51 +116,43 @@ static wcodec_status check_aligned(const char *what, const void *at, uint64_t st
     return WCODEC_OK;
 }
 
-/* A matrix of BF16 at a fixed rate, or coded in the order of products? */
-static wcodec_status check_form(const wcodec_resident *resident,
-                                const struct wcodec_resident_item *named,
-                                const struct wcodec_resident_item *item, const wcodec_linear *l,
-                                wcodec_error *err)
+/* Most vectors that are multiplied straight from the code where a library takes more of them, after
+ * decoding (bench/gpu/README.md). */
+enum { FIXED_MOST = 64, CODED_MOST = 32, TRANSPOSED_MOST = 16 };
+
+/* Of y = x W only with so many columns: a work-group has 128 of them, and fewer groups leave most
+ * of a device idle. */
+enum { TRANSPOSED_COLUMNS = 8192 };
+
+/* Is there a kernel for it that takes the matrix as it is kept: of BF16 at a fixed rate, or coded
+ * in the order of products? */
+static bool is_straight(const wcodec_resident *resident, const struct wcodec_resident_item *named,
+                        const struct wcodec_resident_item *item, const wcodec_linear *l)
 {
     const bool fixed =
         item->form == WCODEC_RESIDENT_FIXED && item->fixed.plan.columns == named->shape[1];
     const bool coded = item->form == WCODEC_RESIDENT_CODED && item->columns == named->shape[1] &&
-                       resident->device->backend->products->kept_work(item->kept) != 0;
-    if (item->form == WCODEC_RESIDENT_CODED && !coded && item->columns != 0)
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
-                           "this device multiplies by matrices of form fixed only");
-    if (named->dtype != WCODEC_DTYPE_BF16 || (!fixed && !coded))
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
-                           "devices multiply by matrices of form fixed, and by those of form coded "
-                           "that the file has for it (tune compute)");
-    if (coded && ((uintptr_t)l->x % 16 != 0 || l->x_stride % 16 != 0))
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
-                           "with form coded vectors of x begin at multiples of 16 bytes");
-    return WCODEC_OK;
+                       resident->device->backend->products->kept_work(item->kept) != 0 &&
+                       !l->transposed && (uintptr_t)l->x % 16 == 0 && l->x_stride % 16 == 0;
+    const uint64_t transposed = named->shape[1] >= TRANSPOSED_COLUMNS ? TRANSPOSED_MOST : 0,
+                   most = coded           ? CODED_MOST
+                          : l->transposed ? transposed
+                                          : FIXED_MOST;
+    return named->dtype == WCODEC_DTYPE_BF16 && l->x_dtype == WCODEC_DTYPE_BF16 &&
+           l->scales == NULL && (fixed || coded) &&
+           (resident->library == NULL || resident->decoded == NULL || l->rows <= most);
 }
 
-/* Is the matrix what the device multiplies by? */
-static wcodec_status check_product(const wcodec_resident *resident,
-                                   const struct wcodec_resident_item *named,
-                                   const struct wcodec_resident_item *item, const wcodec_linear *l,
-                                   wcodec_error *err)
+static wcodec_status check_operands(const wcodec_linear *l, wcodec_error *err)
 {
-    wcodec_status status = check_form(resident, named, item, l, err);
-    if (status != WCODEC_OK)
-        return status;
-    if (l->transposed && item->form != WCODEC_RESIDENT_FIXED)
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
-                           "devices have y = x W with matrices of form fixed only");
-    if (l->scales != NULL)
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices take no scales");
-    if (l->x_dtype != WCODEC_DTYPE_BF16)
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices take an x of BF16 only");
-    status = check_aligned("x", l->x, l->x_stride, l->x_dtype, err);
+    wcodec_status status = check_aligned("x", l->x, l->x_stride, l->x_dtype, err);
     if (status == WCODEC_OK)
         status = check_aligned("y", l->y, l->y_stride, l->y_dtype, err);
-    return status == WCODEC_OK && l->bias != NULL
-               ? check_aligned("bias", l->bias, 0, l->bias_dtype, err)
-               : status;
+    if (status == WCODEC_OK && l->bias != NULL)
+        status = check_aligned("bias", l->bias, 0, l->bias_dtype, err);
+    if (status == WCODEC_OK && l->scales != NULL)
+        status = check_aligned("scales", l->scales, 0, l->scales_dtype, err);
+    return status;
 }
 
 wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
@@ -171,9 +163,11 @@ wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
     wcodec_error e = {0};
     wcodec_status status = wcodec_resident_alive(resident, err);
     if (status == WCODEC_OK)
-        status = check_product(resident, named, item, l, err);
-    if (status != WCODEC_OK || named->shape[0] == 0)
+        status = check_operands(l, err);
+    if (status != WCODEC_OK || named->shape[l->transposed ? 1 : 0] == 0)
         return status;
+    if (!is_straight(resident, named, item, l))
+        return wcodec_resident_multiply_dense(resident, named, item, l, err);
     const struct wcodec_product product = {.fixed = item->kept == NULL ? &item->fixed.plan : NULL,
                                            .memory = item->memory,
                                            .kept = item->kept,

@@ -361,6 +361,7 @@ void wcodec_resident_destroy(wcodec_resident *resident)
         wcodec_resident_unload(resident, &resident->items[i]);
         wcodec_resident_drop(&resident->items[i], allocator);
     }
+    wcodec_resident_drop_dense(resident);
     wcodec_resident_forget_outside(resident);
     wcodec_free(allocator, resident->items);
     wcodec_names_free(&resident->names);

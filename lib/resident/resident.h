@@ -46,6 +46,9 @@ struct wcodec_resident {
     struct wcodec_memory *outside; /* of a device: what its launches count (struct wcodec_rows) */
     uint32_t seen;                 /* of that, by wcodec_resident_check() */
     struct wcodec_memory *work;    /* of it, for products with what stays coded */
+    struct wcodec_memory *decoded; /* likewise, for matrices that products decode */
+    uint64_t decoded_size;
+    struct wcodec_memory *library; /* what dense_work() of a backend asks for */
     pthread_mutex_t launches;      /* of these, and of their decoding, which take several each */
 };
 
@@ -146,6 +149,12 @@ wcodec_status wcodec_resident_keep(struct wcodec_resident_keeper *keeper,
 wcodec_status wcodec_resident_make_work(wcodec_resident *resident, wcodec_error *err);
 void wcodec_resident_keeper_end(struct wcodec_resident_keeper *keeper);
 
+/* Memory for products that decode a matrix, `limit` bytes of it at a time where it can be divided.
+ * 0: none. WCODEC_ERROR_MEMORY, _DEVICE. */
+wcodec_status wcodec_resident_make_dense(wcodec_resident *resident, uint64_t limit,
+                                         wcodec_error *err);
+void wcodec_resident_drop_dense(wcodec_resident *resident);
+
 /* The address of plain elements there, else 0. */
 uint64_t wcodec_resident_native(const wcodec_resident *resident,
                                 const struct wcodec_resident_item *item);
@@ -156,6 +165,12 @@ wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
                                        const struct wcodec_resident_item *named,
                                        const struct wcodec_resident_item *item,
                                        const wcodec_linear *linear, wcodec_error *err);
+
+/* Any such product, with decoded elements. Likewise. */
+wcodec_status wcodec_resident_multiply_dense(const wcodec_resident *resident,
+                                             const struct wcodec_resident_item *named,
+                                             const struct wcodec_resident_item *item,
+                                             const wcodec_linear *linear, wcodec_error *err);
 
 /* Put the tensor's name in front of an error. */
 void wcodec_resident_prefix(const struct wcodec_resident_item *named, wcodec_error *err);

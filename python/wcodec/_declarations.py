@@ -790,11 +790,13 @@ class wcodec_resident_options(Structure):
     form: int
     progress: wcodec_progress
     memory: bytes | None
+    decoded: int
     _fields_ = (
         ("struct_size", c_size_t),
         ("form", c_int),
         ("progress", wcodec_progress),
         ("memory", c_char_p),
+        ("decoded", c_size_t),
     )
 
 

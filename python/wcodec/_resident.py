@@ -100,14 +100,14 @@ class Resident:
             path: a .wcodec file, a folder of them, an index beside them, or the bytes of a file.
             names: only these tensors; None: all.
             device: "cpu", or "cuda", "cuda:1": the memory of that device, of compute capability
-                8.0 or later, for torch; or "opencl", "opencl:1": that of an OpenCL device, which
-                multiplies BF16 by what is "fixed".
+                8.0 or later, for torch; or "opencl", "opencl:1": that of an OpenCL device, for
+                arrays in host memory.
             form: "coded", as in the file: smallest; "plain", decoded: fastest; "fixed", at the
                 fixed rate where that is for the tensor, made for devices: on the CPU neither;
                 "auto": matrices of BF16 and F16 coded where that takes 7/8 of their bytes or less,
                 all else plain. On a device "auto" is "fixed"; "coded" is decoded there, and on
                 CUDA's up to 16 vectors are multiplied straight from files of tune="compute", all
-                else is decoded first; on OpenCL devices it has no products.
+                else is decoded first.
             framework: "np" or "pt": what decode() and gather() give where no argument says it.
             threads: None: WCODEC_THREADS, else one for each core.
             progress: called as progress(done, total) with decoded bytes.
@@ -424,9 +424,10 @@ class Resident:
 
         W is decoded piece by piece. Sums are binary32, in an order that wcodec/resident.h defines:
         the result is the same in every form, with any number of threads, on every machine. On a
-        device up to 32 vectors of BF16 (16 of F16, 10 of F32) are multiplied straight from the
-        fixed rate, with the error that resident.h says. For more, for other forms, with scales and
-        if transposed, torch multiplies by W, at most 128 MiB of it decoded at a time.
+        device up to 32 vectors of BF16 (16 of F16, 10 of F32), and if transposed half as many by
+        8192 columns and more, are multiplied straight from the fixed rate, with the error that
+        resident.h says. For more, for other forms, and with scales, torch multiplies by W, at most
+        128 MiB of it decoded at a time.
 
         Args:
             name: W, of BF16, F16, F32, I8, U8, F8_E4M3 or F8_E5M2.
@@ -478,7 +479,7 @@ class Resident:
         if scale is not None:
             linear.scales, linear.scales_dtype = scale.address, OPERANDS[scale.dtype]
         if elements(shape):
-            self._multiply(made, info, linear, given, to, added)
+            self._multiply(made, info, linear, given, to, (added, scale))
         if out is None:
             return to.array
         if not direct:
@@ -492,7 +493,7 @@ class Resident:
         linear: c.wcodec_linear,
         x: Block,
         y: Block,
-        bias: Block | None,
+        added: tuple[Block | None, Block | None],
     ) -> None:
         if self._opencl is None:
             error = c.wcodec_error()
@@ -503,7 +504,7 @@ class Resident:
         sizes = (
             (linear.rows - 1) * (linear.x_stride or width) + width,
             elements(y.shape) * y.itemsize,
-            0 if bias is None else elements(bias.shape) * bias.itemsize,
+            *(0 if block is None else elements(block.shape) * block.itemsize for block in added),
         )
         self._opencl.linear(made, info, linear, sizes)
 
@@ -559,6 +560,8 @@ def _create(
     lib.wcodec_resident_options_init_size(options, ctypes.sizeof(options))
     options.form = form
     options.memory = None if memory is None else memory.encode()
+    if memory is not None and memory != "opencl":
+        options.decoded = 0  # torch multiplies by what is decoded
     watch = Watch(progress)
     options.progress = watch.progress
     opened, handle, error = reader.opened(), ctypes.c_void_p(), c.wcodec_error()

@@ -30,6 +30,9 @@ VECTORS = 32
 """Most that a product straight from the code takes: for more, decoding first is faster."""
 CODED_VECTORS = 16
 """The same of one that is as in the file."""
+TRANSPOSED_VECTORS = 16
+"""The same of y = x W, with so many columns at least: less would leave most of a device idle."""
+TRANSPOSED_COLUMNS = 8192
 DECODED_AT_ONCE = 128 << 20
 """Bytes of a matrix that are decoded for torch's product."""
 
@@ -386,15 +389,15 @@ class Device:
         kind = given.dtype if out is None else out.dtype
         vectors = elements(shape[:-1]) * _PARTS[given.dtype]
         if (
-            0 < vectors <= VECTORS
-            and not transposed
+            0 < vectors <= (TRANSPOSED_VECTORS if transposed else VECTORS)
+            and (not transposed or k >= TRANSPOSED_COLUMNS)
             and scales is None
             and info.form == "fixed"
             and info.dtype == "BF16"
             and k == self._columns(info)
             and n
         ):
-            y = self._multiply(made, info, given, bias, kind).view(shape)
+            y = self._multiply(made, info, given, bias, kind, transposed).view(shape)
         elif (
             0 < vectors <= CODED_VECTORS
             and not transposed
@@ -448,17 +451,19 @@ class Device:
         x: torch.Tensor,
         bias: torch.Tensor | None,
         kind: torch.dtype,
+        transposed: bool = False,
     ) -> torch.Tensor:
-        """Straight from the code; [vectors, n]."""
+        """Straight from the code; [vectors, n], or [vectors, k] if transposed."""
         rows = x.reshape(-1, x.shape[-1])
+        width = info.shape[1] if transposed else info.shape[0]
         if x.dtype == torch.bfloat16:
-            y = torch.empty(rows.shape[0], info.shape[0], dtype=kind, device=self.device)
-            self._straight(made, info, rows, bias, y)
+            y = torch.empty(rows.shape[0], width, dtype=kind, device=self.device)
+            self._straight(made, info, rows, bias, y, transposed)
             return y
         parts = _split(rows)
-        shape = (*parts.shape[:2], info.shape[0])
+        shape = (*parts.shape[:2], width)
         sums = torch.empty(shape, dtype=torch.float32, device=self.device)
-        self._straight(made, info, parts.flatten(0, 1), None, sums.flatten(0, 1))
+        self._straight(made, info, parts.flatten(0, 1), None, sums.flatten(0, 1), transposed)
         first = sums[0]
         # Of an infinite weight and parts of x that are 0 come NaNs.
         y = torch.where(first.isfinite(), first + sums[1:].sum(0), first)
@@ -471,6 +476,7 @@ class Device:
         rows: torch.Tensor,
         bias: torch.Tensor | None,
         y: torch.Tensor,
+        transposed: bool = False,
     ) -> None:
         count, width = rows.shape
         if rows.stride(-1) != 1 or (count > 1 and rows.stride(0) < width):
@@ -479,6 +485,7 @@ class Device:
             rows = rows.clone(memory_format=torch.contiguous_format)
         linear, error = c.wcodec_linear(), c.wcodec_error()
         lib.wcodec_linear_init_size(linear, ctypes.sizeof(linear))
+        linear.transposed = transposed
         linear.rows = count
         linear.x, linear.x_dtype = rows.data_ptr(), c.WCODEC_DTYPE_BF16
         linear.x_stride = 2 * rows.stride(0) if count > 1 else 0

@@ -128,10 +128,10 @@ class Device:
 
     def __init__(self, check: Callable[[int, c.wcodec_error, str], None]) -> None:
         self._check = check
-        self._coded = threading.Lock()  # decodings of a coded tensor share memory
+        self._shared = threading.Lock()  # decodings of a coded tensor, and products, share memory
 
     def _alone(self, info: ResidentInfo) -> contextlib.AbstractContextManager[Any]:
-        return self._coded if info.form == "coded" else contextlib.nullcontext()
+        return self._shared if info.form == "coded" else contextlib.nullcontext()
 
     def decode(
         self, made: _Made, info: ResidentInfo, first: int, count: int, address: int, size: int
@@ -191,16 +191,18 @@ class Device:
             call.read(out, 0, address, size)
 
     def linear(
-        self, made: _Made, info: ResidentInfo, linear: c.wcodec_linear, sizes: tuple[int, int, int]
+        self, made: _Made, info: ResidentInfo, linear: c.wcodec_linear, sizes: tuple[int, ...]
     ) -> None:
-        """A product by a request whose addresses are in host memory; sizes: bytes of x, y and
-        bias."""
+        """A product by a request whose addresses are in host memory; sizes: bytes of x, y, bias
+        and scales."""
         error, to = c.wcodec_error(), linear.y or 0
-        with _call(made) as call:
+        with self._shared, _call(made) as call:
             y = call.buffer(sizes[1])
             linear.x, linear.y = call.buffer(sizes[0], linear.x), y
             if linear.bias:
                 linear.bias = call.buffer(sizes[2], linear.bias)
+            if linear.scales:
+                linear.scales = call.buffer(sizes[3], linear.scales)
             linear.queue = call.queue
             status = lib.wcodec_resident_linear(made.handle, info.number, linear, error)
             self._check(status, error, info.name)

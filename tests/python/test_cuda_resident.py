@@ -278,6 +278,23 @@ def test_transposed_and_scaled_products(resident, weights):
     assert near(got, z, weights["int8"].double() * scales.double()[:, None])
 
 
+def test_few_vectors_are_multiplied_without_decoding(resident, weights, monkeypatch):
+    def decoded(*_):
+        raise AssertionError("a matrix was decoded")
+
+    monkeypatch.setattr(type(resident._device), "_pieces", decoded)
+    monkeypatch.setattr("wcodec._resident_cuda.TRANSPOSED_COLUMNS", K)
+    for dtype, most in (torch.bfloat16, 16), (torch.float16, 8), (torch.float32, 5):
+        for vectors in 1, most:
+            x = normal(vectors, N, seed=vectors, dtype=dtype)
+            y = resident.linear("w", x, transposed=True)
+            assert y.dtype == dtype and near(y, x, weights["w"].T)
+    x = normal(32, K, seed=3)
+    assert near(resident.linear("w", x), x, weights["w"])
+    with pytest.raises(AssertionError, match="was decoded"):
+        resident.linear("w", normal(17, N), transposed=True)
+
+
 @on_cuda
 def test_the_same_from_run_to_run_and_in_a_graph(resident):
     x = normal(8, K, seed=14)

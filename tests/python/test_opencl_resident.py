@@ -110,8 +110,12 @@ def test_as_in_the_file(resident, weights):
             if len(w.shape) > 1 and len(w):
                 assert coded.gather(name, [1, 0]).tobytes() == w[[1, 0]].tobytes(), name
         assert coded.decode("w", first=3, count=20).tobytes() == weights["w"][3:23].tobytes()
-        with pytest.raises(wcodec.UnsupportedError, match="of form fixed"):
-            coded.linear("w", np.zeros((1, K), BF16))
+        x = normal(3, K, seed=9)
+        assert np.allclose(
+            coded.linear("w", x, out=np.empty((3, N), np.float32)),
+            x.astype(np.float32) @ weights["w"].astype(np.float32).T,
+            atol=1e-3,
+        )
 
 
 def test_transposed(resident, weights):
@@ -122,10 +126,20 @@ def test_transposed(resident, weights):
     assert np.allclose(y.astype(np.float32), expected, atol=0.05, rtol=0.01)
 
 
+def test_other_types(resident, weights):
+    rng = np.random.default_rng(10)
+    x = rng.standard_normal((5, K)).astype(np.float32)
+    expected = x @ weights["w"].astype(np.float32).T
+    assert np.allclose(resident.linear("w", x), expected, atol=1e-3)
+    x, scales = rng.standard_normal((9, 48)).astype(np.float32), np.linspace(0.5, 2, 64, dtype="f4")
+    expected = x @ weights["int8"].astype(np.float32).T * scales
+    assert np.allclose(resident.linear("int8", x, scales=scales), expected, rtol=1e-3, atol=1e-2)
+    y = rng.standard_normal((2, 64)).astype(np.float32)
+    expected = (y * scales) @ weights["int8"].astype(np.float32)
+    got = resident.linear("int8", y, scales=scales, transposed=True)
+    assert np.allclose(got, expected, rtol=1e-3, atol=1e-2)
+
+
 def test_what_it_refuses(resident):
-    with pytest.raises(wcodec.UnsupportedError, match="an x of BF16 only"):
-        resident.linear("w", np.zeros((1, K), np.float32))
-    with pytest.raises(wcodec.UnsupportedError, match="of form fixed"):
-        resident.linear("int8", np.zeros((1, 48), BF16))
     with pytest.raises(wcodec.BackendError):
         wcodec.Resident(resident.path, device="opencl:99")

@@ -9,6 +9,7 @@
 #include "support_coding.h"
 #include "support_deltas.h"
 #include "support_encoders.h"
+#include "support_dense.h"
 #include "support_kept.h"
 #include "support_products.h"
 #include "support_tiles.h"
@@ -498,6 +499,8 @@ void support_conform(const struct wcodec_backend *backend, struct wcodec_backend
         support_kept(backend, r.device, 60);
     if (r.capabilities & WCODEC_DEVICE_PRODUCTS)
         support_products(backend, r.device, 40);
+    if (r.capabilities & WCODEC_DEVICE_PRODUCTS)
+        support_dense(backend, r.device, 200);
     if ((r.capabilities & WCODEC_DEVICE_PRODUCTS) && backend->products->measure != NULL)
         support_encoders(backend, r.device, 40);
     if (backend->encoders != NULL)

@@ -47,7 +47,7 @@ static void get(const struct products *p, struct wcodec_memory *memory, void *da
     ok(p->b->queue_wait(p->queue, &err), &err);
 }
 
-static double number(wcodec_dtype dtype, const uint8_t *at)
+double support_number(wcodec_dtype dtype, const uint8_t *at)
 {
     float f;
     uint32_t bits;
@@ -60,6 +60,15 @@ static double number(wcodec_dtype dtype, const uint8_t *at)
                                        : h >> 15 ? -INFINITY
                                                  : INFINITY)
                                     : (h >> 15 ? -magnitude : magnitude);
+    }
+    if (dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8)
+        return dtype == WCODEC_DTYPE_I8 ? (int8_t)*at : *at;
+    if (dtype == WCODEC_DTYPE_F8_E5M2)
+        return support_number(WCODEC_DTYPE_F16, (const uint8_t[2]){0, *at});
+    if (dtype == WCODEC_DTYPE_F8_E4M3) {
+        const double magnitude =
+            (*at & 0x7f) < 8 ? ldexp(*at & 7, -9) : ldexp(8 + (*at & 7), (*at >> 3 & 15) - 10);
+        return (*at & 0x7f) == 0x7f ? NAN : *at >> 7 ? -magnitude : magnitude;
     }
     bits = dtype == WCODEC_DTYPE_BF16 ? (uint32_t)wcodec_load_u16(at) << 16 : wcodec_load_u32(at);
     memcpy(&f, &bits, sizeof f);
@@ -97,7 +106,7 @@ static bool has_foreign(const struct support_matrix *m)
 static void check_sum(double sum, double magnitude, double relative, wcodec_dtype dtype, uint64_t k,
                       const uint8_t *at)
 {
-    const double got = number(dtype, at),
+    const double got = support_number(dtype, at),
                  most = dtype == WCODEC_DTYPE_F16 ? 65504 : (double)FLT_MAX,
                  rounding = dtype == WCODEC_DTYPE_BF16  ? ldexp(1, -8)
                             : dtype == WCODEC_DTYPE_F16 ? ldexp(1, -11)
@@ -126,8 +135,9 @@ static void check_transposed(const struct products *p, const uint8_t *x,
         for (uint64_t column = 0; column < k; column++) {
             double sum = 0, magnitude = 0;
             for (uint64_t i = 0; i < n; i++) {
-                const double t = number(WCODEC_DTYPE_BF16, x + v * product->x_stride + 2 * i) *
-                                 number(WCODEC_DTYPE_BF16, p->m.data + 2 * (i * k + column));
+                const double t =
+                    support_number(WCODEC_DTYPE_BF16, x + v * product->x_stride + 2 * i) *
+                    support_number(WCODEC_DTYPE_BF16, p->m.data + 2 * (i * k + column));
                 sum += t;
                 magnitude += fabs(t);
             }
@@ -146,15 +156,15 @@ static void check_product(const struct products *p, const uint8_t *x, size_t x_s
             double sum = 0, magnitude = 0, relative;
             const int shift = (int8_t)p->m.payload[row];
             for (uint64_t i = 0; i < k; i++) {
-                const double t = number(WCODEC_DTYPE_BF16, x + v * x_stride + 2 * i) *
-                                 number(WCODEC_DTYPE_BF16, p->m.data + 2 * (row * k + i));
+                const double t = support_number(WCODEC_DTYPE_BF16, x + v * x_stride + 2 * i) *
+                                 support_number(WCODEC_DTYPE_BF16, p->m.data + 2 * (row * k + i));
                 sum += t;
                 magnitude += fabs(t);
             }
             relative = shift == WCODEC_FIXED_ZERO_ROW ? 0 : ldexp(magnitude, -shift);
             if (product->bias != 0) {
                 const double b =
-                    number(product->bias_dtype, bias + row * bytes_of(product->bias_dtype));
+                    support_number(product->bias_dtype, bias + row * bytes_of(product->bias_dtype));
                 sum += b;
                 magnitude += fabs(b);
             }

@@ -12,4 +12,7 @@
 void support_products(const struct wcodec_backend *backend, struct wcodec_device *device,
                       unsigned matrices);
 
+/* A number of BF16, F16, F32, I8, U8, F8_E4M3 or F8_E5M2. */
+double support_number(wcodec_dtype dtype, const uint8_t *at);
+
 #endif

@@ -12,6 +12,7 @@
 #include "support_deltas.h"
 #include "support_conform.h"
 #include "support_hostile.h"
+#include "support_dense.h"
 #include "support_products.h"
 
 #include "registry/host.h"
@@ -114,8 +115,10 @@ static void run_variant(struct opened *o, unsigned i, const char *variant)
         support_far(backend, device, &listing);
     }
     /* Kernels of products are the same in all forms but one (support_conform.h). */
-    if (small && strcmp(variant, "loops") == 0)
+    if (small && strcmp(variant, "loops") == 0) {
         support_products(backend, device, 2);
+        support_dense(backend, device, 24);
+    }
     check_coding(device, variant);
     backend->device_close(device);
     if (!small)
