@@ -33,6 +33,24 @@ struct wcodec_coder_pick {
     uint32_t outside; /* WCODEC_CODER_OTHER, or 0 */
 };
 
+/* Are the four coded fields of a word's bytes pairs of at most 4 bits? There is no window then. */
+WCODEC_DEVICE_FUNCTION bool wcodec_coder_is_narrow(const struct wcodec_coder_kind k)
+{
+    return k.element_log2 == 0 && k.raw == 4 && k.profile == WCODEC_PAIRS;
+}
+
+/* The pairs of such a word, in its bytes 0 and 2. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_narrow_pairs(const struct wcodec_coder_launch *l,
+                                                          uint32_t word, uint32_t there)
+{
+    uint32_t fields = word >> l->shift & l->mask * 0x01010101u;
+    if (there < 4)
+        fields = wcodec_select_bits((1u << 8 * there) - 1, fields,
+                                    (l->common & 15) * 0x00010001u |
+                                        (l->common >> 4) * 0x01000100u);
+    return fields | fields >> 4;
+}
+
 /* The table's entry of symbol i, where each takes 2^log2 bytes from `table` on, which is a multiple
  * of all of them together but for what is less than one of them. */
 WCODEC_DEVICE_FUNCTION struct wcodec_coder_pick
@@ -41,7 +59,10 @@ wcodec_coder_pick(const struct wcodec_coder_kind k, const struct wcodec_coder_la
                   uint32_t there)
 {
     struct wcodec_coder_pick pick = {0, 0};
-    if (k.profile == WCODEC_PAIRS) {
+    if (wcodec_coder_is_narrow(k)) {
+        pick.entry =
+            table + ((wcodec_coder_narrow_pairs(l, words[0], there) >> 16 * i & 0xff) << log2);
+    } else if (k.profile == WCODEC_PAIRS) {
         uint32_t a = wcodec_coder_value(k, l, words, 2 * i) - l->base,
                  b = wcodec_coder_value(k, l, words, 2 * i + 1) - l->base;
         pick.outside = (a | b) > 15 ? WCODEC_CODER_OTHER : 0;
@@ -117,12 +138,29 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_push_all(const struct wcodec_coder_kind
     }
 }
 
+/* Which elements of a narrow word are not what was coded. */
+WCODEC_DEVICE_FUNCTION uint32_t
+wcodec_coder_find_narrow(const struct wcodec_coder_launch *l, uint32_t word, uint32_t there,
+                         const struct wcodec_coder_symbols *symbols)
+{
+    uint32_t found = (wcodec_bytes(symbols->entry[0].y, symbols->entry[1].y, 0x1511) ^
+                      wcodec_coder_narrow_pairs(l, word, there)) &
+                     0x00ff00ff;
+    found |= found >> 1;
+    found |= found >> 2;
+    found &= 0x00110011;
+    found |= found >> 3;
+    return found | found >> 14;
+}
+
 /* Which of a lane's elements are outliers. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_find_outliers(
     const struct wcodec_coder_kind k, const struct wcodec_coder_launch *l, const uint32_t *words,
     uint32_t there, const struct wcodec_coder_symbols *symbols)
 {
     uint32_t found = 0;
+    if (wcodec_coder_is_narrow(k))
+        return wcodec_coder_find_narrow(l, words[0], there, symbols) & ((1u << there) - 1);
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 4; i++) {
         if (k.profile == WCODEC_PAIRS) {
@@ -151,30 +189,65 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_rank(struct wcodec_warp *warp, uint
     return before;
 }
 
-/* To the work area, as long as there is room. Mostly no lane has more than one. */
+/* How many bits each byte of v has. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_count_bits(uint32_t v)
+{
+    const uint32_t pairs = v - (v >> 1 & 0x55555555), fours = (pairs & 0x33333333) +
+                                                              (pairs >> 2 & 0x33333333);
+    return (fours + (fours >> 4)) & 0x0f0f0f0f;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_add_bytes(uint32_t v)
+{
+    const uint32_t halves = (v & 0x00ff00ff) + (v >> 8 & 0x00ff00ff);
+    return (halves + (halves >> 16)) & 0xffff;
+}
+
+/* An element of a tile, as it is coded; of its first byte at least the coded field is right. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_one_value(const struct wcodec_coder_kind k,
+                                                       const struct wcodec_coder_launch *l,
+                                                       const WCODEC_GLOBAL uint8_t *tile,
+                                                       uint32_t position)
+{
+    const WCODEC_GLOBAL uint8_t *from = tile + ((uint64_t)position << k.element_log2);
+    const uint32_t element = k.element_log2 == 0   ? (uint32_t)*from
+                             : k.element_log2 == 1 ? (uint32_t) *
+                                                         (const WCODEC_GLOBAL uint16_t *)from
+                                                   : *(const WCODEC_GLOBAL uint32_t *)from;
+    return (element + l->add) >> l->shift & l->mask;
+}
+
+/* Outliers of a batch of groups, the first of which is `base`, to the work area, as long as there
+ * is room; found: a byte for each group. They are in the order of groups, then of lanes: each
+ * lane's counts are added up over the lanes before it, of all groups at once. */
 WCODEC_DEVICE_FUNCTION void
 wcodec_coder_keep_outliers(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
                            const struct wcodec_coder_launch *l, struct wcodec_coder_state *s,
-                           uint32_t tile, uint32_t group, const uint32_t *words, uint32_t found)
+                           uint32_t tile, uint32_t base, uint32_t found)
 {
-    uint32_t total, rank;
-    if (wcodec_any(warp, (found & (found - 1)) != 0)) {
-        rank = wcodec_coder_rank(warp, found, s->below, &total);
-    } else {
-        const uint32_t mask = wcodec_ballot(warp, found != 0);
-        rank = WCODEC_POPCOUNT(mask & s->below);
-        total = WCODEC_POPCOUNT(mask);
+    const WCODEC_GLOBAL uint8_t *elements = wcodec_coder_elements(k, l, tile);
+    const uint32_t own = wcodec_coder_count_bits(found);
+    uint32_t until = own;
+    WCODEC_UNROLL_ALL
+    for (uint32_t d = 1; d < 32; d *= 2) {
+        const uint32_t other = wcodec_shuffle(warp, until, (s->lane - d) & 31);
+        until += s->lane >= d ? other : 0;
     }
-    s->outliers += total;
+    const uint32_t all = wcodec_shuffle(warp, until, 31);
+    uint32_t before = until - own;
+    s->outliers += wcodec_coder_add_bytes(all);
     if (s->outliers > l->outliers_part)
         return;
-    rank += l->outliers_part - s->outliers;
+    const uint64_t to = l->tile_outliers +
+                        4 * ((uint64_t)(tile + 1) * l->outliers_part - s->outliers);
     for (; found; found &= found - 1) {
-        const uint32_t i = wcodec_first_bit(found);
-        const uint64_t to = l->tile_outliers + 4 * ((uint64_t)tile * l->outliers_part + rank++);
-        wcodec_store_u32((WCODEC_GLOBAL uint8_t *)to,
-                         (128 * group + 4 * s->lane + i) | wcodec_coder_value_at(k, l, words, i)
-                                                               << 16);
+        const uint32_t bit = wcodec_first_bit(found), group = bit & 24,
+                       position = 128 * base + 16 * group + 4 * s->lane + (bit & 7),
+                       number = wcodec_coder_add_bytes(all & ((1u << group) - 1)) +
+                                (before >> group & 0xff);
+        wcodec_store_u32((WCODEC_GLOBAL uint8_t *)(to + 4 * number),
+                         position | wcodec_coder_one_value(k, l, elements, position) << 16);
+        before += 1u << group;
     }
 }
 
@@ -199,8 +272,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_flush(struct wcodec_warp *warp,
 
 WCODEC_DEVICE_FUNCTION void
 wcodec_coder_group(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
-                   const struct wcodec_coder_launch *l, struct wcodec_coder_state *s, uint32_t tile,
-                   uint32_t base, const uint32_t group, uint32_t *words, uint32_t there, bool last)
+                   const struct wcodec_coder_launch *l, struct wcodec_coder_state *s, uint32_t base,
+                   const uint32_t group, uint32_t *words, uint32_t there, bool last,
+                   uint32_t *found)
 {
     struct wcodec_coder_symbols symbols;
     WCODEC_UNROLL_ALL
@@ -212,10 +286,10 @@ wcodec_coder_group(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
     wcodec_coder_look(k, warp, l, s, words, there, &symbols);
     wcodec_coder_put_rows(k, l, &s->rows, base, group, s->lane, words, last);
     if (wcodec_any(warp, (symbols.any & WCODEC_CODER_OTHER) != 0))
-        wcodec_coder_keep_outliers(k, warp, l, s, tile, base + group, words,
-                                   wcodec_coder_find_outliers(k, l, words, there, &symbols));
+        *found |= wcodec_coder_find_outliers(k, l, words, there, &symbols) << 8 * group;
     wcodec_coder_push_all(k, warp, s, &symbols);
-    if (s->at <= s->full)
+    /* Two groups of less than 256 bytes do not fill what a chunk leaves of the stage. */
+    if ((k.profile == WCODEC_P12 || group % 2 == 0) && s->at <= s->full)
         wcodec_coder_flush(warp, s);
 }
 
@@ -256,7 +330,8 @@ WCODEC_DEVICE_FUNCTION bool wcodec_coder_is_constant(const struct wcodec_coder_k
     const uint64_t bits = (((uint64_t)wcodec_add_lanes(warp, cost >> 16) << 16) +
                            wcodec_add_lanes(warp, cost & 0xffff)) >>
                           12;
-    return (uint64_t)24 * *outliers < (wcodec_coder_payload_plane(k) ? 512 : 1024) + bits;
+    return wcodec_any(warp, (uint64_t)24 * *outliers <
+                                (wcodec_coder_payload_plane(k) ? 512 : 1024) + bits);
 }
 
 /* A tile's check and descriptor; what it takes decides whether it is stored. */
@@ -370,13 +445,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_code_tile(const struct wcodec_coder_kin
     /* The last group, which may be short, and those that make no whole batch. */
     WCODEC_UNROLL_NONE
     while (group > whole) {
-        uint32_t last[4];
+        uint32_t last[4], found = 0;
         const uint32_t there = wcodec_coder_load_part(k, elements, count, --group, s->lane, last);
-        wcodec_coder_group(k, warp, l, s, tile, group, 0, last, there, true);
+        wcodec_coder_group(k, warp, l, s, group, 0, last, there, true, &found);
+        if (wcodec_any(warp, found != 0))
+            wcodec_coder_keep_outliers(k, warp, l, s, tile, group, found);
     }
     WCODEC_UNROLL_NONE
     while (group > 0) {
-        uint32_t words[4][4];
+        uint32_t words[4][4], found = 0;
         group -= batch;
         before -= batch_bytes;
         WCODEC_UNROLL_ALL
@@ -391,7 +468,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_code_tile(const struct wcodec_coder_kin
         WCODEC_UNROLL_ALL
         for (uint32_t i = 4; i > 0; i--)
             if (i <= batch)
-                wcodec_coder_group(k, warp, l, s, tile, group, i - 1, words[i - 1], 4, false);
+                wcodec_coder_group(k, warp, l, s, group, i - 1, words[i - 1], 4, false, &found);
+        if (wcodec_any(warp, found != 0))
+            wcodec_coder_keep_outliers(k, warp, l, s, tile, group, found);
     }
     wcodec_coder_end_tile(k, warp, l, s, tile, count);
 }
@@ -413,7 +492,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_take_table(struct wcodec_warp *warp,
     /* By a shuffle, so that they are kept, and not computed anew for each symbol. */
     s->below = wcodec_shuffle(warp, (1u << s->lane) - 1, s->lane);
     s->top =
-        wcodec_shuffle(warp, stages + (wcodec_warp_number(warp) + 1) * WCODEC_CODER_STAGE, s->lane);
+        wcodec_shuffle(warp, stages + (wcodec_warp_number(warp) + 1) * WCODEC_CODER_STAGE, 0);
     s->symbols = wcodec_shuffle(warp, table + 16 * (s->lane % WCODEC_CODER_COPIES), s->lane);
     s->full = s->top - WCODEC_CODER_CHUNK;
 }
@@ -425,8 +504,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_tiles_kernel(const struct wcodec_coder_
     const uint32_t step = wcodec_groups(warp) * wcodec_warps(warp);
     struct wcodec_coder_state s;
     wcodec_coder_take_table(warp, l, &s);
+    /* By a shuffle from one lane, so that the compiler knows that all lanes have the same: it has
+     * votes of all of them without asking who is there, and counts them once. */
     WCODEC_UNROLL_NONE
-    for (uint32_t tile = wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp);
+    for (uint32_t tile = wcodec_shuffle(
+             warp, wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp), 0);
          tile < l->tiles; tile += step)
         wcodec_coder_code_tile(k, warp, l, &s, tile);
 }
