@@ -5,7 +5,7 @@
  * lib/coding/tile_encode.c is the reference). A warp takes a tile and goes from its last group to
  * the first. Raw bits go to their place at once, if no tile before is stored or constant; words,
  * states and outliers to the work area, from which encode_join.h takes them when all sizes are
- * known. */
+ * known. Outliers are only marked there. */
 #ifndef WCODEC_KERNELS_ENCODE_TILES_H
 #define WCODEC_KERNELS_ENCODE_TILES_H
 
@@ -22,8 +22,8 @@ struct wcodec_coder_state {
     uint32_t lane, below; /* below: a mask of the lanes before */
     uint64_t words;       /* address after the next chunk */
     uint32_t chunks;      /* that were written */
-    uint32_t outliers;
-    uint64_t sum; /* of the check */
+    uint64_t marks;       /* of the tile's first group */
+    uint64_t sum;         /* of the check */
     struct wcodec_coder_rows rows;
 };
 
@@ -45,9 +45,9 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_narrow_pairs(const struct wcodec_co
 {
     uint32_t fields = word >> l->shift & l->mask * 0x01010101u;
     if (there < 4)
-        fields = wcodec_select_bits((1u << 8 * there) - 1, fields,
-                                    (l->common & 15) * 0x00010001u |
-                                        (l->common >> 4) * 0x01000100u);
+        fields =
+            wcodec_select_bits((1u << 8 * there) - 1, fields,
+                               (l->common & 15) * 0x00010001u | (l->common >> 4) * 0x01000100u);
     return fields | fields >> 4;
 }
 
@@ -138,117 +138,58 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_push_all(const struct wcodec_coder_kind
     }
 }
 
-/* Which elements of a narrow word are not what was coded. */
-WCODEC_DEVICE_FUNCTION uint32_t
-wcodec_coder_find_narrow(const struct wcodec_coder_launch *l, uint32_t word, uint32_t there,
-                         const struct wcodec_coder_symbols *symbols)
+/* Is the lane's element i an outlier? */
+WCODEC_DEVICE_FUNCTION bool wcodec_coder_is_outlier(const struct wcodec_coder_kind k,
+                                                    const struct wcodec_coder_launch *l,
+                                                    const uint32_t *words, const uint32_t i,
+                                                    uint32_t there,
+                                                    const struct wcodec_coder_symbols *symbols)
 {
-    uint32_t found = (wcodec_bytes(symbols->entry[0].y, symbols->entry[1].y, 0x1511) ^
-                      wcodec_coder_narrow_pairs(l, word, there)) &
-                     0x00ff00ff;
-    found |= found >> 1;
-    found |= found >> 2;
-    found &= 0x00110011;
-    found |= found >> 3;
-    return found | found >> 14;
-}
-
-/* Which of a lane's elements are outliers. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_find_outliers(
-    const struct wcodec_coder_kind k, const struct wcodec_coder_launch *l, const uint32_t *words,
-    uint32_t there, const struct wcodec_coder_symbols *symbols)
-{
-    uint32_t found = 0;
-    if (wcodec_coder_is_narrow(k))
-        return wcodec_coder_find_narrow(l, words[0], there, symbols) & ((1u << there) - 1);
-    WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 4; i++) {
-        if (k.profile == WCODEC_PAIRS) {
-            const uint32_t pair = symbols->entry[i / 2].y >> 8,
-                           coded = l->base + (i % 2 ? pair >> 4 & 15 : pair & 15);
-            found |= wcodec_coder_value(k, l, words, i) != coded ? 1u << i : 0;
-        } else {
-            found |= (symbols->entry[i].y >> 5 & 1) << i;
-        }
+    if (i >= there)
+        return false;
+    if (k.profile != WCODEC_PAIRS)
+        return (symbols->entry[i].y & WCODEC_CODER_OTHER) != 0;
+    if (wcodec_coder_is_narrow(k)) {
+        const uint32_t coded = wcodec_bytes(symbols->entry[0].y, symbols->entry[1].y, 0x1511);
+        return ((coded ^ wcodec_coder_narrow_pairs(l, words[0], there)) &
+                (i < 2 ? 15u << 4 * i : 15u << (8 + 4 * i))) != 0;
     }
-    return found & ((1u << there) - 1);
+    const uint32_t pair = symbols->entry[i / 2].y >> 8;
+    return wcodec_coder_value(k, l, words, i) != l->base + (i % 2 ? pair >> 4 & 15 : pair & 15);
 }
 
-/* How many outliers of a group are in lanes before this one; *total: in all. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_rank(struct wcodec_warp *warp, uint32_t found,
-                                                  uint32_t below, uint32_t *total)
-{
-    uint32_t before = 0, all = 0;
-    WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 4; i++) {
-        const uint32_t mask = wcodec_ballot(warp, found >> i & 1);
-        before += WCODEC_POPCOUNT(mask & below);
-        all += WCODEC_POPCOUNT(mask);
-    }
-    *total = all;
-    return before;
-}
-
-/* How many bits each byte of v has. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_count_bits(uint32_t v)
-{
-    const uint32_t pairs = v - (v >> 1 & 0x55555555), fours = (pairs & 0x33333333) +
-                                                              (pairs >> 2 & 0x33333333);
-    return (fours + (fours >> 4)) & 0x0f0f0f0f;
-}
-
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_add_bytes(uint32_t v)
-{
-    const uint32_t halves = (v & 0x00ff00ff) + (v >> 8 & 0x00ff00ff);
-    return (halves + (halves >> 16)) & 0xffff;
-}
-
-/* An element of a tile, as it is coded; of its first byte at least the coded field is right. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_one_value(const struct wcodec_coder_kind k,
-                                                       const struct wcodec_coder_launch *l,
-                                                       const WCODEC_GLOBAL uint8_t *tile,
-                                                       uint32_t position)
-{
-    const WCODEC_GLOBAL uint8_t *from = tile + ((uint64_t)position << k.element_log2);
-    const uint32_t element = k.element_log2 == 0   ? (uint32_t)*from
-                             : k.element_log2 == 1 ? (uint32_t) *
-                                                         (const WCODEC_GLOBAL uint16_t *)from
-                                                   : *(const WCODEC_GLOBAL uint32_t *)from;
-    return (element + l->add) >> l->shift & l->mask;
-}
-
-/* Outliers of a batch of groups, the first of which is `base`, to the work area, as long as there
- * is room; found: a byte for each group. They are in the order of groups, then of lanes: each
- * lane's counts are added up over the lanes before it, of all groups at once. */
+/* Which lanes' elements of a group are outliers, a vote for each of the four, to the work area:
+ * encode_join.h writes them. A lane stores what it counts in the end. */
 WCODEC_DEVICE_FUNCTION void
-wcodec_coder_keep_outliers(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
-                           const struct wcodec_coder_launch *l, struct wcodec_coder_state *s,
-                           uint32_t tile, uint32_t base, uint32_t found)
+wcodec_coder_mark_outliers(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
+                           const struct wcodec_coder_launch *l, const struct wcodec_coder_state *s,
+                           uint32_t base, const uint32_t group, const uint32_t *words,
+                           uint32_t there, const struct wcodec_coder_symbols *symbols)
 {
-    const WCODEC_GLOBAL uint8_t *elements = wcodec_coder_elements(k, l, tile);
-    const uint32_t own = wcodec_coder_count_bits(found);
-    uint32_t until = own;
-    WCODEC_UNROLL_ALL
-    for (uint32_t d = 1; d < 32; d *= 2) {
-        const uint32_t other = wcodec_shuffle(warp, until, (s->lane - d) & 31);
-        until += s->lane >= d ? other : 0;
+    const bool wide = k.profile == WCODEC_PAIRS && !wcodec_coder_is_narrow(k);
+    uint32_t marks[4] = {0, 0, 0, 0};
+    if (!wide || wcodec_any(warp, (symbols->any & WCODEC_CODER_OTHER) != 0)) {
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 4; i++)
+            marks[i] = wcodec_ballot(warp, wcodec_coder_is_outlier(k, l, words, i, there, symbols));
     }
-    const uint32_t all = wcodec_shuffle(warp, until, 31);
-    uint32_t before = until - own;
-    s->outliers += wcodec_coder_add_bytes(all);
-    if (s->outliers > l->outliers_part)
-        return;
-    const uint64_t to = l->tile_outliers +
-                        4 * ((uint64_t)(tile + 1) * l->outliers_part - s->outliers);
-    for (; found; found &= found - 1) {
-        const uint32_t bit = wcodec_first_bit(found), group = bit & 24,
-                       position = 128 * base + 16 * group + 4 * s->lane + (bit & 7),
-                       number = wcodec_coder_add_bytes(all & ((1u << group) - 1)) +
-                                (before >> group & 0xff);
-        wcodec_store_u32((WCODEC_GLOBAL uint8_t *)(to + 4 * number),
-                         position | wcodec_coder_one_value(k, l, elements, position) << 16);
-        before += 1u << group;
+    if (((s->lane - base) & 31) == group)
+        wcodec_store_u4((WCODEC_GLOBAL uint8_t *)(s->marks + (uint64_t)16 * base + 16 * group),
+                        marks[0], marks[1], marks[2], marks[3]);
+}
+
+/* How many outliers a lane has marked in a tile of so many groups. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_count_marks(const struct wcodec_coder_state *s,
+                                                         uint32_t groups)
+{
+    uint32_t count = 0;
+    for (uint32_t group = s->lane; group < groups; group += 32) {
+        const wcodec_u4 v =
+            wcodec_load_u4((const WCODEC_GLOBAL uint8_t *)(s->marks + (uint64_t)16 * group));
+        count += WCODEC_POPCOUNT(v.x) + WCODEC_POPCOUNT(v.y) + WCODEC_POPCOUNT(v.z) +
+                 WCODEC_POPCOUNT(v.w);
     }
+    return count;
 }
 
 /* Words are written in chunks; what is left moves to the stage's end. */
@@ -273,8 +214,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_flush(struct wcodec_warp *warp,
 WCODEC_DEVICE_FUNCTION void
 wcodec_coder_group(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
                    const struct wcodec_coder_launch *l, struct wcodec_coder_state *s, uint32_t base,
-                   const uint32_t group, uint32_t *words, uint32_t there, bool last,
-                   uint32_t *found)
+                   const uint32_t group, uint32_t *words, uint32_t there, bool last)
 {
     struct wcodec_coder_symbols symbols;
     WCODEC_UNROLL_ALL
@@ -285,8 +225,7 @@ wcodec_coder_group(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
     wcodec_coder_add(k, l, there, words);
     wcodec_coder_look(k, warp, l, s, words, there, &symbols);
     wcodec_coder_put_rows(k, l, &s->rows, base, group, s->lane, words, last);
-    if (wcodec_any(warp, (symbols.any & WCODEC_CODER_OTHER) != 0))
-        *found |= wcodec_coder_find_outliers(k, l, words, there, &symbols) << 8 * group;
+    wcodec_coder_mark_outliers(k, warp, l, s, base, group, words, there, &symbols);
     wcodec_coder_push_all(k, warp, s, &symbols);
     /* Two groups of less than 256 bytes do not fill what a chunk leaves of the stage. */
     if ((k.profile == WCODEC_P12 || group % 2 == 0) && s->at <= s->full)
@@ -387,7 +326,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_begin_tile(const struct wcodec_coder_ki
     s->x = (1u << 16) + wcodec_coder_payload(k, l, words);
     s->at = s->top;
     s->words = l->tile_words + (uint64_t)(tile + 1) * l->words_part;
-    s->chunks = s->outliers = 0;
+    s->marks = l->tile_marks + (uint64_t)tile * l->marks_part;
+    s->chunks = 0;
     s->sum = 0;
     wcodec_coder_begin_rows(&s->rows, l->raw + raw, groups, s->lane, payload);
 }
@@ -409,10 +349,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_end_tile(const struct wcodec_coder_kind
     wcodec_sync_warp(warp);
     wcodec_store_u32((WCODEC_GLOBAL uint8_t *)(l->tile_states + (uint64_t)128 * tile + 4 * s->lane),
                      s->x);
-    const uint32_t check = wcodec_add_lanes(warp, wcodec_check_share(s->sum, s->lane));
+    const uint32_t check = wcodec_add_lanes(warp, wcodec_check_share(s->sum, s->lane)),
+                   outliers =
+                       wcodec_add_lanes(warp, wcodec_coder_count_marks(s, (count + 127) / 128));
     if (s->lane == 0)
         wcodec_coder_describe(k, l, tile, count, check, WCODEC_STREAM_RANS, 0,
-                              (s->chunks * WCODEC_CODER_CHUNK + left) / 2, s->outliers);
+                              (s->chunks * WCODEC_CODER_CHUNK + left) / 2, outliers);
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_coder_code_tile(const struct wcodec_coder_kind k,
@@ -445,15 +387,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_code_tile(const struct wcodec_coder_kin
     /* The last group, which may be short, and those that make no whole batch. */
     WCODEC_UNROLL_NONE
     while (group > whole) {
-        uint32_t last[4], found = 0;
+        uint32_t last[4];
         const uint32_t there = wcodec_coder_load_part(k, elements, count, --group, s->lane, last);
-        wcodec_coder_group(k, warp, l, s, group, 0, last, there, true, &found);
-        if (wcodec_any(warp, found != 0))
-            wcodec_coder_keep_outliers(k, warp, l, s, tile, group, found);
+        wcodec_coder_group(k, warp, l, s, group, 0, last, there, true);
     }
     WCODEC_UNROLL_NONE
     while (group > 0) {
-        uint32_t words[4][4], found = 0;
+        uint32_t words[4][4];
         group -= batch;
         before -= batch_bytes;
         WCODEC_UNROLL_ALL
@@ -468,9 +408,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_code_tile(const struct wcodec_coder_kin
         WCODEC_UNROLL_ALL
         for (uint32_t i = 4; i > 0; i--)
             if (i <= batch)
-                wcodec_coder_group(k, warp, l, s, group, i - 1, words[i - 1], 4, false, &found);
-        if (wcodec_any(warp, found != 0))
-            wcodec_coder_keep_outliers(k, warp, l, s, tile, group, found);
+                wcodec_coder_group(k, warp, l, s, group, i - 1, words[i - 1], 4, false);
     }
     wcodec_coder_end_tile(k, warp, l, s, tile, count);
 }
@@ -491,8 +429,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_take_table(struct wcodec_warp *warp,
     s->lane = wcodec_lane(warp);
     /* By a shuffle, so that they are kept, and not computed anew for each symbol. */
     s->below = wcodec_shuffle(warp, (1u << s->lane) - 1, s->lane);
-    s->top =
-        wcodec_shuffle(warp, stages + (wcodec_warp_number(warp) + 1) * WCODEC_CODER_STAGE, 0);
+    s->top = wcodec_shuffle(warp, stages + (wcodec_warp_number(warp) + 1) * WCODEC_CODER_STAGE, 0);
     s->symbols = wcodec_shuffle(warp, table + 16 * (s->lane % WCODEC_CODER_COPIES), s->lane);
     s->full = s->top - WCODEC_CODER_CHUNK;
 }
