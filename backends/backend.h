@@ -55,7 +55,7 @@
  * fixed rate. 9: products with these, and their rows; jobs of matrices in fragments. 10: matrices
  * are coded at a fixed rate. 11: indices that are no row's are counted; tensors are kept coded;
  * tensors are coded in tiles. 12: tensors are measured. 13: products y = x W. 14: deltas are
- * applied, and tensors hashed. */
+ * applied, and tensors hashed; outliers of tiles are marked in the work area. */
 #define WCODEC_BACKEND_ABI 14u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
