@@ -55,7 +55,8 @@
  * fixed rate. 9: products with these, and their rows; jobs of matrices in fragments. 10: matrices
  * are coded at a fixed rate. 11: indices that are no row's are counted; tensors are kept coded;
  * tensors are coded in tiles. 12: tensors are measured. 13: products y = x W. 14: deltas are
- * applied, and tensors hashed; products with decoded elements. */
+ * applied, and tensors hashed; products with decoded elements; outliers of tiles are marked in the
+ * work area. */
 #define WCODEC_BACKEND_ABI 14u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
@@ -437,13 +438,14 @@ struct wcodec_tensor_totals {
 };
 
 /* Where things are in such a tensor's work area, which begins with its struct wcodec_device_table.
- * Of a tile: 32 states; room for some outliers; room for all words. */
+ * Of a tile: 32 states; four words for each group, which say what outliers are; room for all words.
+ */
 struct wcodec_tensor_work {
     uint64_t states;
-    uint64_t outliers;
-    uint64_t outliers_part; /* words of a tile */
+    uint64_t marks;
+    uint64_t marks_part; /* bytes of a tile */
     uint64_t words;
-    uint64_t words_part; /* bytes of a tile */
+    uint64_t words_part; /* likewise */
     uint64_t sums;       /* of ranges of 2^range_log2 tiles */
     unsigned range_log2;
     uint64_t totals; /* struct wcodec_tensor_totals */
@@ -453,13 +455,13 @@ static inline struct wcodec_tensor_work wcodec_tensor_work(const struct wcodec_t
 {
     const bool p12 = t->fields[t->coded[0]].profile == WCODEC_P12;
     struct wcodec_tensor_work w = {.states = sizeof(struct wcodec_device_table),
-                                   .outliers_part = (uint64_t)1 << (t->tile_log2 - 4),
+                                   .marks_part = (uint64_t)1 << (t->tile_log2 - 3),
                                    .words_part = (uint64_t)1 << (t->tile_log2 + p12),
                                    .range_log2 = 5};
     while (w.range_log2 < 14 && (uint64_t)1 << 2 * w.range_log2 < t->tiles)
         w.range_log2++;
-    w.outliers = w.states + 128 * t->tiles;
-    w.words = wcodec_align_u64(w.outliers + 4 * w.outliers_part * t->tiles, 512);
+    w.marks = w.states + 128 * t->tiles;
+    w.words = wcodec_align_u64(w.marks + w.marks_part * t->tiles, 512);
     w.sums = w.words + w.words_part * t->tiles;
     w.totals = w.sums + 16 * ((t->tiles >> w.range_log2) + 1);
     w.size = w.totals + sizeof(struct wcodec_tensor_totals);

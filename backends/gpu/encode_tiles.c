@@ -8,7 +8,7 @@ enum {
      * second all warps are needed. */
     JOINED = 4,
     JOINED_ALONE = 1 << 13,
-    ENCODER_GROUPS = 3
+    ENCODER_GROUPS = 4
 };
 
 const struct wcodec_tile_encoder_row wcodec_tile_encoder_rows[WCODEC_TILE_ENCODERS] = {
@@ -105,7 +105,7 @@ arguments_of(const struct wcodec_tensor_coding *coding,
         .count = t->elements,
         .table = work,
         .tile_states = work + w.states,
-        .tile_outliers = work + w.outliers,
+        .tile_marks = work + w.marks,
         .tile_words = work + w.words,
         .sums = work + w.sums,
         .totals = work + w.totals,
@@ -121,7 +121,7 @@ arguments_of(const struct wcodec_tensor_coding *coding,
         .tiles = (uint32_t)t->tiles,
         .tile_log2 = t->tile_log2,
         .range_log2 = w.range_log2,
-        .outliers_part = (uint32_t)w.outliers_part,
+        .marks_part = (uint32_t)w.marks_part,
         .words_part = (uint32_t)w.words_part,
         .element_log2 = t->element_log2,
         .raw_bits = t->raw_bits,

@@ -44,7 +44,7 @@ int wcodec_gpu_measure_tensor(const struct wcodec_tensor_measure *m, uint32_t wa
     }
     const int result = launch(opaque, &l);
     l.kernel = WCODEC_MEASURE_measure_sums;
-    l.groups = (items + l.threads - 1) / l.threads;
+    l.groups = (8 * items + l.threads - 1) / l.threads;
     l.shared = 0;
     return result == 0 ? launch(opaque, &l) : result;
 }

@@ -4,7 +4,7 @@
 /* Tiles that have been coded (encode_tiles.h) to their places: a launch adds up what ranges of
  * tiles take, by their descriptors, and another one finds from this where each tile begins, and
  * copies. What had no place before, because a tile before it is stored or constant, or no room, is
- * made anew from the elements: raw bits, and outliers. */
+ * made anew from the elements: raw bits, and outliers of constant tiles. */
 #ifndef WCODEC_KERNELS_ENCODE_JOIN_H
 #define WCODEC_KERNELS_ENCODE_JOIN_H
 
@@ -151,33 +151,28 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_put_outlier(const struct wcodec_coder_l
     *(WCODEC_GLOBAL uint8_t *)(l->values + number) = (uint8_t)value;
 }
 
-/* Outliers of a constant tile, or more than the work area had room for. */
-WCODEC_DEVICE_FUNCTION void wcodec_coder_all_outliers(const struct wcodec_coder_kind k,
-                                                      struct wcodec_warp *warp,
-                                                      const struct wcodec_coder_launch *l,
-                                                      const struct wcodec_coder_tile *t,
-                                                      uint32_t tile, uint64_t number)
+/* Those of a constant tile: what differs. */
+WCODEC_DEVICE_FUNCTION void wcodec_coder_other_elements(const struct wcodec_coder_kind k,
+                                                        struct wcodec_warp *warp,
+                                                        const struct wcodec_coder_launch *l,
+                                                        const struct wcodec_coder_tile *t,
+                                                        uint32_t tile, uint64_t number)
 {
-    const uint32_t count = wcodec_coder_count(l, tile);
+    const uint32_t count = wcodec_coder_count(l, tile), below = (1u << wcodec_lane(warp)) - 1;
     for (uint32_t group = 0; 128 * group < count; group++) {
-        uint32_t words[4], found = 0, total;
+        uint32_t words[4], found = 0, before = 0, total = 0;
         const uint32_t there = wcodec_coder_load_part(k, wcodec_coder_elements(k, l, tile), count,
                                                       group, wcodec_lane(warp), words);
         wcodec_coder_add(k, l, there, words);
-        struct wcodec_coder_symbols symbols;
         WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < 4; i++)
-            if (i < wcodec_coder_symbol_count(k))
-                symbols.entry[i] =
-                    wcodec_load_u4((const WCODEC_GLOBAL uint8_t *)l->table +
-                                   wcodec_coder_pick(k, l, 0, 4, words, i, there).entry);
-        WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < 4; i++)
-            found |= i < there && wcodec_coder_value(k, l, words, i) != t->symbol ? 1u << i : 0;
-        if (t->mode == WCODEC_STREAM_RANS)
-            found = wcodec_coder_find_outliers(k, l, words, there, &symbols);
-        uint64_t own =
-            number + wcodec_coder_rank(warp, found, (1u << wcodec_lane(warp)) - 1, &total);
+        for (uint32_t i = 0; i < 4; i++) {
+            const bool other = i < there && wcodec_coder_value(k, l, words, i) != t->symbol;
+            const uint32_t mask = wcodec_ballot(warp, other);
+            before += WCODEC_POPCOUNT(mask & below);
+            total += WCODEC_POPCOUNT(mask);
+            found |= other ? 1u << i : 0;
+        }
+        uint64_t own = number + before;
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < 4; i++)
             if (found >> i & 1)
@@ -187,21 +182,56 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_all_outliers(const struct wcodec_coder_
     }
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_coder_join_outliers(const struct wcodec_coder_kind k,
-                                                       struct wcodec_warp *warp,
+/* The value that an element is coded by. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_one_value(const struct wcodec_coder_kind k,
                                                        const struct wcodec_coder_launch *l,
-                                                       const struct wcodec_coder_tile *t,
-                                                       uint32_t tile, uint64_t number)
+                                                       uint32_t tile, uint32_t position)
 {
-    if (t->mode != WCODEC_STREAM_RANS || t->outliers > l->outliers_part) {
-        wcodec_coder_all_outliers(k, warp, l, t, tile, number);
-        return;
-    }
-    const uint64_t from =
-        l->tile_outliers + 4 * ((uint64_t)(tile + 1) * l->outliers_part - t->outliers);
-    for (uint32_t i = wcodec_lane(warp); i < t->outliers; i += 32) {
-        const uint32_t v = wcodec_load_u32((const WCODEC_GLOBAL uint8_t *)(from + (uint64_t)4 * i));
-        wcodec_coder_put_outlier(l, number + i, v & 0xffff, v >> 16);
+    const WCODEC_GLOBAL uint8_t *from =
+        wcodec_coder_elements(k, l, tile) + ((uint64_t)position << k.element_log2);
+    uint32_t element;
+    if (k.element_log2 == 0)
+        element = *from;
+    else if (k.element_log2 == 1)
+        element = *(const WCODEC_GLOBAL uint16_t *)from;
+    else
+        element = *(const WCODEC_GLOBAL uint32_t *)from;
+    return (element + l->add) >> l->shift & l->mask;
+}
+
+/* Those that were marked: a lane takes a group. */
+WCODEC_DEVICE_FUNCTION void wcodec_coder_marked_elements(const struct wcodec_coder_kind k,
+                                                         struct wcodec_warp *warp,
+                                                         const struct wcodec_coder_launch *l,
+                                                         uint32_t tile, uint64_t number)
+{
+    const uint32_t lane = wcodec_lane(warp), groups = (wcodec_coder_count(l, tile) + 127) / 128;
+    const uint64_t marks = l->tile_marks + (uint64_t)tile * l->marks_part;
+    for (uint32_t first = 0; first < groups; first += 32) {
+        const uint32_t group = first + lane;
+        wcodec_u4 m = wcodec_make_u4(0, 0, 0, 0);
+        if (group < groups)
+            m = wcodec_load_u4((const WCODEC_GLOBAL uint8_t *)(marks + (uint64_t)16 * group));
+        const uint32_t own = WCODEC_POPCOUNT(m.x) + WCODEC_POPCOUNT(m.y) + WCODEC_POPCOUNT(m.z) +
+                             WCODEC_POPCOUNT(m.w);
+        uint32_t until = own;
+        WCODEC_UNROLL_ALL
+        for (uint32_t d = 1; d < 32; d *= 2) {
+            const uint32_t other = wcodec_shuffle(warp, until, (lane - d) & 31);
+            until += lane >= d ? other : 0;
+        }
+        uint64_t to = number + until - own;
+        for (uint32_t lanes = m.x | m.y | m.z | m.w; lanes; lanes &= lanes - 1) {
+            const uint32_t from = wcodec_first_bit(lanes);
+            uint32_t found = (m.x >> from & 1) | (m.y >> from & 1) << 1 | (m.z >> from & 1) << 2 |
+                             (m.w >> from & 1) << 3;
+            for (; found; found &= found - 1) {
+                const uint32_t position = 128 * group + 4 * from + wcodec_first_bit(found);
+                wcodec_coder_put_outlier(l, to++, position,
+                                         wcodec_coder_one_value(k, l, tile, position));
+            }
+        }
+        number += wcodec_shuffle(warp, until, 31);
     }
 }
 
@@ -276,8 +306,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_join_tile(const struct wcodec_coder_kin
         wcodec_store_u32((WCODEC_GLOBAL uint8_t *)(l->states + 128 * p->streams + 4 * lane),
                          wcodec_load_u32((const WCODEC_GLOBAL uint8_t *)states));
     }
-    if (t.outliers > 0 && p->outliers + t.outliers <= l->outliers)
-        wcodec_coder_join_outliers(k, warp, l, &t, tile, p->outliers);
+    if (t.outliers > 0 && p->outliers + t.outliers <= l->outliers) {
+        if (t.mode == WCODEC_STREAM_RANS)
+            wcodec_coder_marked_elements(k, warp, l, tile, p->outliers);
+        else
+            wcodec_coder_other_elements(k, warp, l, &t, tile, p->outliers);
+    }
     wcodec_coder_join_raw(k, l, &t, tile, lane, 64 * p->raw);
     p->words += t.words;
     p->streams += t.mode == WCODEC_STREAM_RANS;

@@ -250,7 +250,8 @@ wcodec_coder_shared_rows(const struct wcodec_coder_kind k, const struct wcodec_c
     const uint32_t number = bits == 4   ? 2
                             : bits == 2 ? 1
                                         : 0,
-                   groups = 8 / bits, part = (base + group) & (groups - 1),
+                   groups = 8 / bits, batch = k.element_log2 == 2 ? 2 : 4,
+                   part = ((last || batch < groups ? base : 0) + group) & (groups - 1),
                    v = wcodec_coder_slots(k, l->plane_masks[number], bits, 0, words);
     const uint64_t to = plane + (uint64_t)(base / groups) * 128 + 128 * (group / groups);
     if (last && r->payload && bits == 4 && wcodec_coder_payload_plane(k) == 4 &&

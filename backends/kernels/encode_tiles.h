@@ -5,7 +5,7 @@
  * lib/coding/tile_encode.c is the reference). A warp takes a tile and goes from its last group to
  * the first. Raw bits go to their place at once, if no tile before is stored or constant; words,
  * states and outliers to the work area, from which encode_join.h takes them when all sizes are
- * known. */
+ * known. Outliers are only marked there. */
 #ifndef WCODEC_KERNELS_ENCODE_TILES_H
 #define WCODEC_KERNELS_ENCODE_TILES_H
 
@@ -22,8 +22,8 @@ struct wcodec_coder_state {
     uint32_t lane, below; /* below: a mask of the lanes before */
     uint64_t words;       /* address after the next chunk */
     uint32_t chunks;      /* that were written */
-    uint32_t outliers;
-    uint64_t sum; /* of the check */
+    uint64_t marks;       /* of the tile's first group */
+    uint64_t sum;         /* of the check */
     struct wcodec_coder_rows rows;
 };
 
@@ -33,6 +33,24 @@ struct wcodec_coder_pick {
     uint32_t outside; /* WCODEC_CODER_OTHER, or 0 */
 };
 
+/* Are the four coded fields of a word's bytes pairs of at most 4 bits? There is no window then. */
+WCODEC_DEVICE_FUNCTION bool wcodec_coder_is_narrow(const struct wcodec_coder_kind k)
+{
+    return k.element_log2 == 0 && k.raw == 4 && k.profile == WCODEC_PAIRS;
+}
+
+/* The pairs of such a word, in its bytes 0 and 2. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_narrow_pairs(const struct wcodec_coder_launch *l,
+                                                          uint32_t word, uint32_t there)
+{
+    uint32_t fields = word >> l->shift & l->mask * 0x01010101u;
+    if (there < 4)
+        fields =
+            wcodec_select_bits((1u << 8 * there) - 1, fields,
+                               (l->common & 15) * 0x00010001u | (l->common >> 4) * 0x01000100u);
+    return fields | fields >> 4;
+}
+
 /* The table's entry of symbol i, where each takes 2^log2 bytes from `table` on, which is a multiple
  * of all of them together but for what is less than one of them. */
 WCODEC_DEVICE_FUNCTION struct wcodec_coder_pick
@@ -41,7 +59,10 @@ wcodec_coder_pick(const struct wcodec_coder_kind k, const struct wcodec_coder_la
                   uint32_t there)
 {
     struct wcodec_coder_pick pick = {0, 0};
-    if (k.profile == WCODEC_PAIRS) {
+    if (wcodec_coder_is_narrow(k)) {
+        pick.entry =
+            table + ((wcodec_coder_narrow_pairs(l, words[0], there) >> 16 * i & 0xff) << log2);
+    } else if (k.profile == WCODEC_PAIRS) {
         uint32_t a = wcodec_coder_value(k, l, words, 2 * i) - l->base,
                  b = wcodec_coder_value(k, l, words, 2 * i + 1) - l->base;
         pick.outside = (a | b) > 15 ? WCODEC_CODER_OTHER : 0;
@@ -117,65 +138,58 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_push_all(const struct wcodec_coder_kind
     }
 }
 
-/* Which of a lane's elements are outliers. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_find_outliers(
-    const struct wcodec_coder_kind k, const struct wcodec_coder_launch *l, const uint32_t *words,
-    uint32_t there, const struct wcodec_coder_symbols *symbols)
+/* Is the lane's element i an outlier? */
+WCODEC_DEVICE_FUNCTION bool wcodec_coder_is_outlier(const struct wcodec_coder_kind k,
+                                                    const struct wcodec_coder_launch *l,
+                                                    const uint32_t *words, const uint32_t i,
+                                                    uint32_t there,
+                                                    const struct wcodec_coder_symbols *symbols)
 {
-    uint32_t found = 0;
-    WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 4; i++) {
-        if (k.profile == WCODEC_PAIRS) {
-            const uint32_t pair = symbols->entry[i / 2].y >> 8,
-                           coded = l->base + (i % 2 ? pair >> 4 & 15 : pair & 15);
-            found |= wcodec_coder_value(k, l, words, i) != coded ? 1u << i : 0;
-        } else {
-            found |= (symbols->entry[i].y >> 5 & 1) << i;
-        }
+    if (i >= there)
+        return false;
+    if (k.profile != WCODEC_PAIRS)
+        return (symbols->entry[i].y & WCODEC_CODER_OTHER) != 0;
+    if (wcodec_coder_is_narrow(k)) {
+        const uint32_t coded = wcodec_bytes(symbols->entry[0].y, symbols->entry[1].y, 0x1511);
+        return ((coded ^ wcodec_coder_narrow_pairs(l, words[0], there)) &
+                (i < 2 ? 15u << 4 * i : 15u << (8 + 4 * i))) != 0;
     }
-    return found & ((1u << there) - 1);
+    const uint32_t pair = symbols->entry[i / 2].y >> 8;
+    return wcodec_coder_value(k, l, words, i) != l->base + (i % 2 ? pair >> 4 & 15 : pair & 15);
 }
 
-/* How many outliers of a group are in lanes before this one; *total: in all. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_rank(struct wcodec_warp *warp, uint32_t found,
-                                                  uint32_t below, uint32_t *total)
-{
-    uint32_t before = 0, all = 0;
-    WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 4; i++) {
-        const uint32_t mask = wcodec_ballot(warp, found >> i & 1);
-        before += WCODEC_POPCOUNT(mask & below);
-        all += WCODEC_POPCOUNT(mask);
-    }
-    *total = all;
-    return before;
-}
-
-/* To the work area, as long as there is room. Mostly no lane has more than one. */
+/* Which lanes' elements of a group are outliers, a vote for each of the four, to the work area:
+ * encode_join.h writes them. A lane stores what it counts in the end. */
 WCODEC_DEVICE_FUNCTION void
-wcodec_coder_keep_outliers(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
-                           const struct wcodec_coder_launch *l, struct wcodec_coder_state *s,
-                           uint32_t tile, uint32_t group, const uint32_t *words, uint32_t found)
+wcodec_coder_mark_outliers(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
+                           const struct wcodec_coder_launch *l, const struct wcodec_coder_state *s,
+                           uint32_t base, const uint32_t group, const uint32_t *words,
+                           uint32_t there, const struct wcodec_coder_symbols *symbols)
 {
-    uint32_t total, rank;
-    if (wcodec_any(warp, (found & (found - 1)) != 0)) {
-        rank = wcodec_coder_rank(warp, found, s->below, &total);
-    } else {
-        const uint32_t mask = wcodec_ballot(warp, found != 0);
-        rank = WCODEC_POPCOUNT(mask & s->below);
-        total = WCODEC_POPCOUNT(mask);
+    const bool wide = k.profile == WCODEC_PAIRS && !wcodec_coder_is_narrow(k);
+    uint32_t marks[4] = {0, 0, 0, 0};
+    if (!wide || wcodec_any(warp, (symbols->any & WCODEC_CODER_OTHER) != 0)) {
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 4; i++)
+            marks[i] = wcodec_ballot(warp, wcodec_coder_is_outlier(k, l, words, i, there, symbols));
     }
-    s->outliers += total;
-    if (s->outliers > l->outliers_part)
-        return;
-    rank += l->outliers_part - s->outliers;
-    for (; found; found &= found - 1) {
-        const uint32_t i = wcodec_first_bit(found);
-        const uint64_t to = l->tile_outliers + 4 * ((uint64_t)tile * l->outliers_part + rank++);
-        wcodec_store_u32((WCODEC_GLOBAL uint8_t *)to,
-                         (128 * group + 4 * s->lane + i) | wcodec_coder_value_at(k, l, words, i)
-                                                               << 16);
+    if (((s->lane - base) & 31) == group)
+        wcodec_store_u4((WCODEC_GLOBAL uint8_t *)(s->marks + (uint64_t)16 * base + 16 * group),
+                        marks[0], marks[1], marks[2], marks[3]);
+}
+
+/* How many outliers a lane has marked in a tile of so many groups. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_count_marks(const struct wcodec_coder_state *s,
+                                                         uint32_t groups)
+{
+    uint32_t count = 0;
+    for (uint32_t group = s->lane; group < groups; group += 32) {
+        const wcodec_u4 v =
+            wcodec_load_u4((const WCODEC_GLOBAL uint8_t *)(s->marks + (uint64_t)16 * group));
+        count += WCODEC_POPCOUNT(v.x) + WCODEC_POPCOUNT(v.y) + WCODEC_POPCOUNT(v.z) +
+                 WCODEC_POPCOUNT(v.w);
     }
+    return count;
 }
 
 /* Words are written in chunks; what is left moves to the stage's end. */
@@ -199,8 +213,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_flush(struct wcodec_warp *warp,
 
 WCODEC_DEVICE_FUNCTION void
 wcodec_coder_group(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
-                   const struct wcodec_coder_launch *l, struct wcodec_coder_state *s, uint32_t tile,
-                   uint32_t base, const uint32_t group, uint32_t *words, uint32_t there, bool last)
+                   const struct wcodec_coder_launch *l, struct wcodec_coder_state *s, uint32_t base,
+                   const uint32_t group, uint32_t *words, uint32_t there, bool last)
 {
     struct wcodec_coder_symbols symbols;
     WCODEC_UNROLL_ALL
@@ -211,11 +225,10 @@ wcodec_coder_group(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
     wcodec_coder_add(k, l, there, words);
     wcodec_coder_look(k, warp, l, s, words, there, &symbols);
     wcodec_coder_put_rows(k, l, &s->rows, base, group, s->lane, words, last);
-    if (wcodec_any(warp, (symbols.any & WCODEC_CODER_OTHER) != 0))
-        wcodec_coder_keep_outliers(k, warp, l, s, tile, base + group, words,
-                                   wcodec_coder_find_outliers(k, l, words, there, &symbols));
+    wcodec_coder_mark_outliers(k, warp, l, s, base, group, words, there, &symbols);
     wcodec_coder_push_all(k, warp, s, &symbols);
-    if (s->at <= s->full)
+    /* Two groups of less than 256 bytes do not fill what a chunk leaves of the stage. */
+    if ((k.profile == WCODEC_P12 || group % 2 == 0) && s->at <= s->full)
         wcodec_coder_flush(warp, s);
 }
 
@@ -256,7 +269,8 @@ WCODEC_DEVICE_FUNCTION bool wcodec_coder_is_constant(const struct wcodec_coder_k
     const uint64_t bits = (((uint64_t)wcodec_add_lanes(warp, cost >> 16) << 16) +
                            wcodec_add_lanes(warp, cost & 0xffff)) >>
                           12;
-    return (uint64_t)24 * *outliers < (wcodec_coder_payload_plane(k) ? 512 : 1024) + bits;
+    return wcodec_any(warp, (uint64_t)24 * *outliers <
+                                (wcodec_coder_payload_plane(k) ? 512 : 1024) + bits);
 }
 
 /* A tile's check and descriptor; what it takes decides whether it is stored. */
@@ -312,7 +326,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_begin_tile(const struct wcodec_coder_ki
     s->x = (1u << 16) + wcodec_coder_payload(k, l, words);
     s->at = s->top;
     s->words = l->tile_words + (uint64_t)(tile + 1) * l->words_part;
-    s->chunks = s->outliers = 0;
+    s->marks = l->tile_marks + (uint64_t)tile * l->marks_part;
+    s->chunks = 0;
     s->sum = 0;
     wcodec_coder_begin_rows(&s->rows, l->raw + raw, groups, s->lane, payload);
 }
@@ -334,10 +349,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_end_tile(const struct wcodec_coder_kind
     wcodec_sync_warp(warp);
     wcodec_store_u32((WCODEC_GLOBAL uint8_t *)(l->tile_states + (uint64_t)128 * tile + 4 * s->lane),
                      s->x);
-    const uint32_t check = wcodec_add_lanes(warp, wcodec_check_share(s->sum, s->lane));
+    const uint32_t check = wcodec_add_lanes(warp, wcodec_check_share(s->sum, s->lane)),
+                   outliers =
+                       wcodec_add_lanes(warp, wcodec_coder_count_marks(s, (count + 127) / 128));
     if (s->lane == 0)
         wcodec_coder_describe(k, l, tile, count, check, WCODEC_STREAM_RANS, 0,
-                              (s->chunks * WCODEC_CODER_CHUNK + left) / 2, s->outliers);
+                              (s->chunks * WCODEC_CODER_CHUNK + left) / 2, outliers);
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_coder_code_tile(const struct wcodec_coder_kind k,
@@ -372,7 +389,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_code_tile(const struct wcodec_coder_kin
     while (group > whole) {
         uint32_t last[4];
         const uint32_t there = wcodec_coder_load_part(k, elements, count, --group, s->lane, last);
-        wcodec_coder_group(k, warp, l, s, tile, group, 0, last, there, true);
+        wcodec_coder_group(k, warp, l, s, group, 0, last, there, true);
     }
     WCODEC_UNROLL_NONE
     while (group > 0) {
@@ -391,7 +408,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_code_tile(const struct wcodec_coder_kin
         WCODEC_UNROLL_ALL
         for (uint32_t i = 4; i > 0; i--)
             if (i <= batch)
-                wcodec_coder_group(k, warp, l, s, tile, group, i - 1, words[i - 1], 4, false);
+                wcodec_coder_group(k, warp, l, s, group, i - 1, words[i - 1], 4, false);
     }
     wcodec_coder_end_tile(k, warp, l, s, tile, count);
 }
@@ -412,8 +429,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_take_table(struct wcodec_warp *warp,
     s->lane = wcodec_lane(warp);
     /* By a shuffle, so that they are kept, and not computed anew for each symbol. */
     s->below = wcodec_shuffle(warp, (1u << s->lane) - 1, s->lane);
-    s->top =
-        wcodec_shuffle(warp, stages + (wcodec_warp_number(warp) + 1) * WCODEC_CODER_STAGE, s->lane);
+    s->top = wcodec_shuffle(warp, stages + (wcodec_warp_number(warp) + 1) * WCODEC_CODER_STAGE, 0);
     s->symbols = wcodec_shuffle(warp, table + 16 * (s->lane % WCODEC_CODER_COPIES), s->lane);
     s->full = s->top - WCODEC_CODER_CHUNK;
 }
@@ -425,8 +441,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_tiles_kernel(const struct wcodec_coder_
     const uint32_t step = wcodec_groups(warp) * wcodec_warps(warp);
     struct wcodec_coder_state s;
     wcodec_coder_take_table(warp, l, &s);
+    /* By a shuffle from one lane, so that the compiler knows that all lanes have the same: it has
+     * votes of all of them without asking who is there, and counts them once. */
     WCODEC_UNROLL_NONE
-    for (uint32_t tile = wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp);
+    for (uint32_t tile = wcodec_shuffle(
+             warp, wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp), 0);
          tile < l->tiles; tile += step)
         wcodec_coder_code_tile(k, warp, l, &s, tile);
 }

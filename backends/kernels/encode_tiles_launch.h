@@ -17,12 +17,12 @@
 struct wcodec_coder_launch {
     uint64_t elements; /* of the tensor, at a multiple of 16 */
     uint64_t count;
-    /* The work area: struct wcodec_device_table; a tile's states; its outliers, position and value
-     * in a word, and its words, both at the end of its part; struct wcodec_coder_sums of ranges of
-     * 2^range_log2 tiles; of all. */
+    /* The work area: struct wcodec_device_table; a tile's states; marks of its outliers, four words
+     * for a group, of lanes; its words, at the end of their part; struct wcodec_coder_sums of
+     * ranges of 2^range_log2 tiles; of all. */
     uint64_t table;
     uint64_t tile_states;
-    uint64_t tile_outliers;
+    uint64_t tile_marks;
     uint64_t tile_words;
     uint64_t sums;
     uint64_t totals;
@@ -35,8 +35,8 @@ struct wcodec_coder_launch {
     uint32_t tiles;
     uint32_t tile_log2;
     uint32_t range_log2;
-    uint32_t outliers_part; /* a tile's, words */
-    uint32_t words_part;    /* bytes */
+    uint32_t marks_part; /* bytes of a tile */
+    uint32_t words_part; /* likewise */
     uint32_t element_log2;
     uint32_t raw_bits;
     uint32_t profile;

@@ -81,30 +81,102 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_measure_wanted(const struct wcodec_measur
     return wanted;
 }
 
+/* Bits that are set in some elements, and in all: of words, whose elements are put together by
+ * wcodec_measure_fold(). */
+struct wcodec_measure_bits {
+    uint32_t any, all;
+};
+
+WCODEC_DEVICE_FUNCTION void wcodec_measure_fold(const struct wcodec_coder_kind k,
+                                                struct wcodec_warp *warp,
+                                                struct wcodec_measure_bits *b)
+{
+    const uint32_t mask = k.element_log2 == 2 ? 0xffffffff : (1u << (8u << k.element_log2)) - 1;
+    WCODEC_UNROLL_ALL
+    for (uint32_t d = 1; d < 32; d *= 2) {
+        b->any |= wcodec_shuffle(warp, b->any, wcodec_lane(warp) ^ d);
+        b->all &= wcodec_shuffle(warp, b->all, wcodec_lane(warp) ^ d);
+    }
+    WCODEC_UNROLL_ALL
+    for (uint32_t d = 16; d >= 8; d /= 2)
+        if (d >= 8u << k.element_log2) {
+            b->any |= b->any >> d;
+            b->all &= b->all >> d;
+        }
+    b->any &= mask;
+    b->all &= mask;
+}
+
+WCODEC_DEVICE_FUNCTION void
+wcodec_measure_group(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
+                     const struct wcodec_measure_launch *l, const uint32_t *words, uint32_t there,
+                     uint32_t wanted, uint32_t stage, struct wcodec_measure_bits *bits)
+{
+    const uint32_t others = k.element_log2 == 2 ? 0 : 0xffffffff << (8u << k.element_log2);
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 4; i++)
+        if (i < there) {
+            const uint32_t element = wcodec_measure_element(k, words, i);
+            bits->any |= element;
+            bits->all &= element | others;
+            for (uint32_t f = 0; f < l->fields; f++)
+                if (wanted >> f & 1)
+                    wcodec_shared_add(
+                        warp, stage + 1024 * f + 4 * (element >> l->shift[f] & l->mask[f]), 1);
+        }
+}
+
+/* A whole block that no field is counted of, many bytes at once. */
+WCODEC_DEVICE_FUNCTION void wcodec_measure_skim(const struct wcodec_coder_kind k,
+                                                struct wcodec_warp *warp,
+                                                const WCODEC_GLOBAL uint8_t *from,
+                                                struct wcodec_measure_bits *bits)
+{
+    WCODEC_UNROLL_NONE
+    for (uint32_t at = 0; at < 8u << k.element_log2; at += 8) {
+        wcodec_u4 v[8];
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 8; i++)
+            v[i] = wcodec_load_once_u4(from + 512 * (at + i) + 16 * wcodec_lane(warp));
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 8; i++) {
+            bits->any |= v[i].x | v[i].y | v[i].z | v[i].w;
+            bits->all &= v[i].x & v[i].y & v[i].z & v[i].w;
+        }
+    }
+}
+
+/* Of a whole block the elements of four groups are asked for at once. */
 WCODEC_DEVICE_FUNCTION void wcodec_measure_block(const struct wcodec_coder_kind k,
                                                  struct wcodec_warp *warp,
                                                  const struct wcodec_measure_launch *l,
                                                  uint64_t block, uint32_t count, uint32_t wanted,
-                                                 uint32_t stage, uint32_t *any, uint32_t *all)
+                                                 uint32_t stage, struct wcodec_measure_bits *bits)
 {
     const WCODEC_GLOBAL uint8_t *from =
         (const WCODEC_GLOBAL uint8_t *)(l->elements +
                                         (block << (WCODEC_MEASURE_BLOCK_LOG2 + k.element_log2)));
-    for (uint32_t group = 0; 128 * group < count; group++) {
+    const uint32_t whole = count >> WCODEC_MEASURE_BLOCK_LOG2 << WCODEC_MEASURE_BLOCK_LOG2;
+    if (whole != 0 && wanted == 0) {
+        wcodec_measure_skim(k, warp, from, bits);
+        return;
+    }
+    WCODEC_UNROLL_NONE
+    for (uint32_t group = 0; 128 * group < whole; group += 4) {
+        uint32_t words[4][4];
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 4; i++)
+            wcodec_coder_load(k, from, group + i, wcodec_lane(warp), words[i]);
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 4; i++)
+            wcodec_measure_group(k, warp, l, words[i], 4, wanted, stage, bits);
+    }
+    WCODEC_UNROLL_NONE
+    for (uint32_t group = whole / 128; 128 * group < count; group++) {
         uint32_t words[4];
         const uint32_t there =
             wcodec_coder_load_part(k, from, count, group, wcodec_lane(warp), words);
-        WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < 4; i++)
-            if (i < there) {
-                const uint32_t element = wcodec_measure_element(k, words, i);
-                *any |= element;
-                *all &= element;
-                for (uint32_t f = 0; f < l->fields; f++)
-                    if (wanted >> f & 1)
-                        wcodec_shared_add(
-                            warp, stage + 1024 * f + 4 * (element >> l->shift[f] & l->mask[f]), 1);
-            }
+        wcodec_measure_group(k, warp, l, words, there, wanted, stage, bits);
     }
 }
 
@@ -116,7 +188,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_measure_one_part(const struct wcodec_coder_ki
     const uint32_t lane = wcodec_lane(warp);
     const uint64_t first = l->blocks * part / l->parts, end = l->blocks * (part + 1) / l->parts;
     WCODEC_GLOBAL struct wcodec_measure_part *to = WCODEC_MEASURE_PART(l, part);
-    uint32_t any = 0, all = 0xffffffff;
+    struct wcodec_measure_bits bits = {0, 0xffffffff};
     for (uint32_t f = 0; f < WCODEC_MEASURE_FIELDS; f++) {
         for (uint32_t v = lane; v < 256; v += 32)
             to->counts[f][v] = 0;
@@ -128,7 +200,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_measure_one_part(const struct wcodec_coder_ki
         const uint32_t most = 1u << WCODEC_MEASURE_BLOCK_LOG2,
                        count = left < most ? (uint32_t)left : most,
                        wanted = wcodec_measure_wanted(l, b);
-        wcodec_measure_block(k, warp, l, b, count, wanted, stage, &any, &all);
+        wcodec_measure_block(k, warp, l, b, count, wanted, stage, &bits);
         for (uint32_t f = 0; f < l->fields; f++)
             if ((wanted >> f & 1) && l->by_block[f])
                 wcodec_measure_flush(warp, l, part, f, stage, true, count);
@@ -136,14 +208,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_measure_one_part(const struct wcodec_coder_ki
     for (uint32_t f = 0; f < l->fields; f++)
         if (!l->by_block[f])
             wcodec_measure_flush(warp, l, part, f, stage, false, 0);
-    WCODEC_UNROLL_ALL
-    for (uint32_t d = 1; d < 32; d *= 2) {
-        any |= wcodec_shuffle(warp, any, lane ^ d);
-        all &= wcodec_shuffle(warp, all, lane ^ d);
-    }
+    wcodec_measure_fold(k, warp, &bits);
     if (lane == 0) {
-        to->any = any;
-        to->all = all;
+        to->any = bits.any;
+        to->all = bits.all;
     }
 }
 
@@ -163,29 +231,42 @@ WCODEC_DEVICE_FUNCTION void wcodec_measure_kernel(const uint32_t element_log2,
         wcodec_measure_one_part(k, warp, l, part, stage);
 }
 
-/* A lane takes a count, a field's bits, or which bits vary, of all parts. */
+/* A warp takes four counts, a field's bits, or which bits vary, and a lane one of them of every
+ * eighth part. */
 WCODEC_DEVICE_FUNCTION void wcodec_measure_sums_kernel(struct wcodec_warp *warp,
                                                        const struct wcodec_measure_launch *l)
 {
     const uint32_t number = wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp),
-                   item = 32 * number + wcodec_lane(warp), counts = WCODEC_MEASURE_FIELDS * 256;
+                   lane = wcodec_lane(warp), item = 4 * number + lane % 4,
+                   counts = WCODEC_MEASURE_FIELDS * 256, last = counts + WCODEC_MEASURE_FIELDS;
     WCODEC_GLOBAL uint64_t *result = (WCODEC_GLOBAL uint64_t *)l->result;
     uint64_t sum = 0;
     uint32_t any = 0, all = 0xffffffff;
-    if (item > counts + WCODEC_MEASURE_FIELDS)
-        return;
-    for (uint32_t part = 0; part < l->parts; part++) {
-        const WCODEC_GLOBAL struct wcodec_measure_part *from = WCODEC_MEASURE_PART(l, part);
-        if (item < counts) {
-            sum += from->counts[item / 256][item % 256];
-        } else if (item < counts + WCODEC_MEASURE_FIELDS) {
-            sum += from->bits[item - counts];
-        } else {
-            any |= from->any;
-            all &= from->all;
-        }
+    /* Words of the part: a count, or the two of bits, or of any and all, which follow. */
+    const uint32_t at = item < counts  ? item
+                        : item <= last ? 2 * item - counts
+                                       : 0,
+                   second = at + (item >= counts);
+    WCODEC_UNROLL_SOME
+    for (uint32_t part = lane / 4; part < l->parts; part += 8) {
+        const WCODEC_GLOBAL uint32_t *words =
+            (const WCODEC_GLOBAL uint32_t *)WCODEC_MEASURE_PART(l, part);
+        const uint32_t a = words[at], b = words[second];
+        sum += item < counts ? a : a | (uint64_t)b << 32;
+        any |= a;
+        all &= b;
     }
-    if (item < counts + WCODEC_MEASURE_FIELDS) {
+    WCODEC_UNROLL_ALL
+    for (uint32_t d = 4; d < 32; d *= 2) {
+        const uint32_t low = wcodec_shuffle(warp, (uint32_t)sum, lane ^ d),
+                       high = wcodec_shuffle(warp, (uint32_t)(sum >> 32), lane ^ d);
+        sum += low | (uint64_t)high << 32;
+        any |= wcodec_shuffle(warp, any, lane ^ d);
+        all &= wcodec_shuffle(warp, all, lane ^ d);
+    }
+    if (lane >= 4 || item > last)
+        return;
+    if (item < last) {
         result[2 + item] = sum;
     } else {
         result[0] = any;

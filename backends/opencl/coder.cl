@@ -83,7 +83,7 @@ WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint
     l.elements += (ulong)elements;
     l.table += (ulong)work;
     l.tile_states += (ulong)work;
-    l.tile_outliers += (ulong)work;
+    l.tile_marks += (ulong)work;
     l.tile_words += (ulong)work;
     l.sums += (ulong)work;
     l.totals += (ulong)work;

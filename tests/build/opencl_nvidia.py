@@ -142,7 +142,7 @@ def coder_rows():
     for name, log2, raw, profile in re.findall(
         r"(?m)^WCODEC_TILE_ENCODER\((\w+), (\d+), (\d+), (\w+)\)", text
     ):
-        yield coder_row(name, 0, log2, raw, profiles[profile], 3)
+        yield coder_row(name, 0, log2, raw, profiles[profile], 4)
     for step, (name, groups) in enumerate(
         re.findall(r"(?m)^WCODEC_TILE_STEP\((\w+), \w+, (\d+)\)", text)
     ):

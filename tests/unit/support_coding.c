@@ -24,7 +24,7 @@ struct coding {
     wcodec_context *context;
     uint64_t seed;
     uint64_t modes[3]; /* how many tiles had it */
-    unsigned outliers; /* tensors with more than the work area has room for in a tile */
+    unsigned outliers; /* tensors with many in a tile */
     unsigned done;
     unsigned plans; /* made from a device's counts alone */
 };
