@@ -201,8 +201,6 @@ typedef struct wcodec_load_target {
     /** Not 0: `queue` is one. */
     int use_queue;
     /** 0. */
-    int reserved_int;
-    /** 0. */
     uint64_t reserved[4];
 } wcodec_load_target;
 

@@ -8,10 +8,8 @@
 
 static wcodec_status check(const wcodec_load_target *t, size_t i, wcodec_error *err)
 {
-    wcodec_status status =
-        wcodec_reserved_check(&t->reserved_int, sizeof t->reserved_int, "load target", err);
-    if (status == WCODEC_OK)
-        status = wcodec_reserved_check(t->reserved, sizeof t->reserved, "load target", err);
+    const wcodec_status status =
+        wcodec_reserved_check(t->reserved, sizeof t->reserved, "load target", err);
     if (status != WCODEC_OK)
         return status;
     if (t->context == NULL || t->memory == NULL || (t->items == NULL && t->count != 0))

@@ -643,7 +643,6 @@ class wcodec_load_target(Structure):
     count: int
     queue: int
     use_queue: int
-    reserved_int: int
     reserved: Any
     _fields_ = (
         ("context", c_void_p),
@@ -652,7 +651,6 @@ class wcodec_load_target(Structure):
         ("count", c_size_t),
         ("queue", c_uint64),
         ("use_queue", c_int),
-        ("reserved_int", c_int),
         ("reserved", c_uint64 * 4),
     )
 
