@@ -56,7 +56,7 @@
  * are coded at a fixed rate. 11: indices that are no row's are counted; tensors are kept coded;
  * tensors are coded in tiles. 12: tensors are measured. 13: products y = x W. 14: deltas are
  * applied, and tensors hashed; products with decoded elements; outliers of tiles are marked in the
- * work area. */
+ * work area; copies from one device to another. */
 #define WCODEC_BACKEND_ABI 14u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
@@ -77,6 +77,7 @@
     X(wcodec_backend_products) \
     X(wcodec_backend_encoders) \
     X(wcodec_backend_deltas) \
+    X(wcodec_backend_peers) \
     X(wcodec_tensor_leaves) \
     X(wcodec_tensor_patch) \
     X(wcodec_patch_tile) \
@@ -557,6 +558,20 @@ struct wcodec_backend_deltas {
                            wcodec_error *err);
 };
 
+struct wcodec_backend_peers {
+    /* Make ready copies from one device to another, or to itself, which may be of another state of
+     * this backend. What the driver keeps for that may stay until the process ends. As often as
+     * wanted. WCODEC_ERROR_UNSUPPORTED: from this one to that one there are none; the text says
+     * why. */
+    wcodec_status (*open)(struct wcodec_device *from, struct wcodec_device *to, wcodec_error *err);
+
+    /* As the backend's copy(), given to a queue of the device of `from`, to the other one's memory.
+     * That one's own queues know nothing of it. */
+    wcodec_status (*copy)(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset,
+                          struct wcodec_memory *from, uint64_t from_offset, uint64_t size,
+                          wcodec_error *err);
+};
+
 struct wcodec_backend {
     /* WCODEC_BACKEND_HEAD. The number is first in every version; the sizes are looked at only if it
      * is this version's. */
@@ -575,6 +590,9 @@ struct wcodec_backend {
 
     /* NULL: none of its devices changes weights where they are. */
     const struct wcodec_backend_deltas *deltas;
+
+    /* NULL: none of its devices copies to another. */
+    const struct wcodec_backend_peers *peers;
 
     /* Open the backend: load and start the driver, find devices. Without a usable driver
      * WCODEC_ERROR_BACKEND, and the text is the reason that the user sees

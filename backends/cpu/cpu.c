@@ -287,6 +287,13 @@ static wcodec_status cpu_copy(struct wcodec_queue *queue, struct wcodec_memory *
     return WCODEC_OK;
 }
 
+static wcodec_status cpu_peer_open(struct wcodec_device *from, struct wcodec_device *to,
+                                   wcodec_error *err)
+{
+    (void)from, (void)to, (void)err;
+    return WCODEC_OK;
+}
+
 static wcodec_status cpu_fill(struct wcodec_queue *queue, struct wcodec_memory *to,
                               uint64_t to_offset, const uint8_t element[8], unsigned element_log2,
                               uint64_t count, wcodec_error *err)
@@ -298,8 +305,11 @@ static wcodec_status cpu_fill(struct wcodec_queue *queue, struct wcodec_memory *
     return WCODEC_OK;
 }
 
+static const struct wcodec_backend_peers cpu_peers = {.open = cpu_peer_open, .copy = cpu_copy};
+
 const struct wcodec_backend wcodec_backend_cpu = {
     WCODEC_BACKEND_HEAD,
+    .peers = &cpu_peers,
     .name = "cpu",
     .open = cpu_open,
     .close = cpu_close,

@@ -549,6 +549,7 @@ WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {
     .products = &wcodec_cuda_products,
     .encoders = &wcodec_cuda_encoders,
     .deltas = &wcodec_cuda_deltas,
+    .peers = &wcodec_cuda_peers,
     .open = cuda_open,
     .close = cuda_close,
     .device_count = cuda_device_count,

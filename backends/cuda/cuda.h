@@ -103,6 +103,9 @@ wcodec_status wcodec_cuda_enter(const struct wcodec_device *device, wcodec_error
 wcodec_status wcodec_cuda_leave(const struct wcodec_device *device, cu_result result,
                                 const char *call, wcodec_error *err);
 
+/* Copies to other devices: peers.c. */
+extern const struct wcodec_backend_peers wcodec_cuda_peers;
+
 /* Times and native handles: transfer.c. */
 wcodec_status wcodec_cuda_queue_create_timed(struct wcodec_device *device,
                                              struct wcodec_queue **queue, wcodec_error *err);

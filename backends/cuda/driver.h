@@ -25,6 +25,8 @@ enum {
     CU_CAPTURE_FIRST = 900, /* errors of stream capture */
     CU_CAPTURE_LAST = 908,
     CU_NO_BINARY = 209, /* no kernel image for the device */
+    CU_PEER_ACCESS_ALREADY = 704,
+    CU_TOO_MANY_PEERS = 711,
     CU_NOT_READY = 600,
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_BLOCKING_SYNC = 1,
@@ -75,6 +77,10 @@ enum {
     X(copy_in, "cuMemcpyHtoDAsync_v2", (cu_pointer, const void *, size_t, cu_stream)) \
     X(copy_out, "cuMemcpyDtoHAsync_v2", (void *, cu_pointer, size_t, cu_stream)) \
     X(copy, "cuMemcpyDtoDAsync_v2", (cu_pointer, cu_pointer, size_t, cu_stream)) \
+    X(peer_possible, "cuDeviceCanAccessPeer", (int *, cu_device, cu_device)) \
+    X(peer_enable, "cuCtxEnablePeerAccess", (cu_context, unsigned)) \
+    X(peer_copy, "cuMemcpyPeerAsync", \
+      (cu_pointer, cu_context, cu_pointer, cu_context, size_t, cu_stream)) \
     X(set_8, "cuMemsetD8Async", (cu_pointer, unsigned char, size_t, cu_stream)) \
     X(set_16, "cuMemsetD16Async", (cu_pointer, unsigned short, size_t, cu_stream)) \
     X(set_32, "cuMemsetD32Async", (cu_pointer, unsigned, size_t, cu_stream)) \

@@ -5,10 +5,10 @@
  * queues that do nothing before somebody waits, as a GPU may. WCODEC_FAKE makes it fail in one way.
  *
  *   nodriver, nodevices, unlisted, noopen, unsupported, nofixed, nofragments, noproducts, wrong,
- *     noadopt, nopinned: from the beginning
+ *     noadopt, nopinned, nopeers: from the beginning
  *   library: its products are said to be by a library
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
- *     late-undone: after the known answers, so that the core trusts it
+ *     late-undone, late-peer: after the known answers, so that the core trusts it
  *   memory-N: its N-th allocation (memory, queue, event, batch) after them, and only that
  *   lost-N: every call from the N-th after them on
  *   silent-N: from the N-th call on nothing is done any more; waiting says so
@@ -683,11 +683,39 @@ static wcodec_status fake_patch(struct wcodec_queue *queue, const struct wcodec_
 static const struct wcodec_backend_deltas fake_delta_functions = {fake_deltas, fake_hash,
                                                                   fake_patch};
 
+static wcodec_status fake_peer_open(struct wcodec_device *from, struct wcodec_device *to,
+                                    wcodec_error *err)
+{
+    const wcodec_status status = begin_call(err);
+    if (status == WCODEC_OK && is_mode("nopeers"))
+        return fail(err, WCODEC_ERROR_UNSUPPORTED, "no fake link goes from device %u to device %u",
+                    number_of(from), number_of(to));
+    return status;
+}
+
+static wcodec_status fake_peer_copy(struct wcodec_queue *queue, struct wcodec_memory *to,
+                                    uint64_t to_offset, struct wcodec_memory *from,
+                                    uint64_t from_offset, uint64_t size, wcodec_error *err)
+{
+    if (is_late("late-peer"))
+        return fail(err, WCODEC_ERROR_DEVICE, "the fake link went down");
+    wcodec_status status = check_owner(queue, from, err);
+    return status == WCODEC_OK ? give(queue,
+                                      &(struct fake_operation){.to = to->data + to_offset,
+                                                               .from = from->data + from_offset,
+                                                               .size = size},
+                                      err)
+                               : status;
+}
+
+static const struct wcodec_backend_peers fake_peers = {fake_peer_open, fake_peer_copy};
+
 const struct wcodec_backend wcodec_backend_fake = {
     WCODEC_BACKEND_HEAD,
     .name = "fake",
     .products = &fake_products,
     .deltas = &fake_delta_functions,
+    .peers = &fake_peers,
     .open = fake_open,
     .close = fake_close,
     .device_count = fake_device_count,

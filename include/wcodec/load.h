@@ -103,8 +103,11 @@ typedef struct wcodec_load_report {
     uint64_t cpu_bytes;
     /** Batches of tiles that were given to the device. */
     uint64_t batches;
+    /** Of the decoded ones: bytes that another device of wcodec_load_many() decoded, and passed
+     * on. */
+    uint64_t received_bytes;
     /** 0. */
-    uint64_t reserved[8];
+    uint64_t reserved[7];
 } wcodec_load_report;
 
 /** Called once when a load ends, from a thread of the library: `err` is empty, or says what went
@@ -181,6 +184,48 @@ WCODEC_API wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_l
                                      size_t count, const wcodec_load_options *options,
                                      wcodec_load_report *report, wcodec_error *err);
 
+/** One of the devices of a load to several, and what goes to its memory. Members that are not set
+ * must be 0. */
+typedef struct wcodec_load_target {
+    /** Whose device it is; it need not be the reader's context. It stays the caller's, and must
+     * live until the load has ended. */
+    wcodec_context *context;
+    /** Whose memory the destinations are: the name of that device's backend ("cuda"). Not NULL. */
+    const char *memory;
+    /** As of wcodec_load(): destinations must not overlap those of other targets either. */
+    const wcodec_load_item *items;
+    /** How many; may be 0. */
+    size_t count;
+    /** A queue of that device, as in wcodec_load_options. */
+    uint64_t queue;
+    /** Not 0: `queue` is one. */
+    int use_queue;
+    /** 0. */
+    uint64_t reserved[4];
+} wcodec_load_target;
+
+/** Load to several devices at once: as wcodec_load() of each, but what more than one of them wants
+ * (the same rows of the same tensor) is read and decoded by one of them, about as many bytes by
+ * each, which passes them on as they are decoded. So of a copy for each of two devices, each
+ * decodes a half. Rows that differ but overlap are decoded by each.
+ *
+ * Devices of one backend pass on by copies between them, over links or the bus, where the driver
+ * has such copies (of CUDA with peer access, which is turned on for both primary contexts and stays
+ * so); other devices through host memory, by small pieces. A log says which: of level DEBUG, or
+ * INFO for the host's. 1 <= count <= 256.
+ *
+ * `options` are for all: `streams` and `host_memory` are each device's, the progress is that of all
+ * together, and `memory` and `use_queue` must not be set, since targets have them. `reports` is
+ * NULL, or has room for `count`.
+ *
+ * A device that fails makes the load fail, with its name, and so does one that the others pass on
+ * to; no other takes its place. Statuses, threads and what is left after a failure are those of
+ * wcodec_load(), of which all destinations' contents are undefined. */
+WCODEC_API wcodec_status wcodec_load_many(const wcodec_reader *reader,
+                                          const wcodec_load_target *targets, size_t count,
+                                          const wcodec_load_options *options,
+                                          wcodec_load_report *reports, wcodec_error *err);
+
 /** A load that runs by itself. Its functions may be called from several threads at once, except for
  * destroying. */
 typedef struct wcodec_loading wcodec_loading;
@@ -193,6 +238,12 @@ WCODEC_API wcodec_status wcodec_load_start(const wcodec_reader *reader,
                                            const wcodec_load_item *items, size_t count,
                                            const wcodec_load_options *options,
                                            wcodec_loading **loading, wcodec_error *err);
+
+/** The same of wcodec_load_many(). Targets are copied too; the report is the sum of all. */
+WCODEC_API wcodec_status wcodec_load_many_start(const wcodec_reader *reader,
+                                                const wcodec_load_target *targets, size_t count,
+                                                const wcodec_load_options *options,
+                                                wcodec_loading **loading, wcodec_error *err);
 
 /** Not 0 if it has ended: wcodec_loading_wait() would return at once. Never fails. */
 WCODEC_API int wcodec_loading_ended(wcodec_loading *loading);

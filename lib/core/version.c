@@ -47,6 +47,7 @@ static const struct {
     STRUCTURE(wcodec_device_handles),
     STRUCTURE(wcodec_load_item),
     STRUCTURE(wcodec_load_report),
+    STRUCTURE(wcodec_load_target),
     STRUCTURE(wcodec_load_options),
     STRUCTURE(wcodec_save_item),
     STRUCTURE(wcodec_save_options),

@@ -15,13 +15,15 @@ enum {
 }; /* how often the calling thread looks at progress while others work */
 
 struct loading {
-    struct wcodec_load_work work;
-    struct wcodec_load_cursor cursor;
+    struct wcodec_load_request *requests; /* of each device one, and its work */
+    struct wcodec_load_work *works;
+    size_t count;
+    struct wcodec_load_work *at_fault; /* whose device failed before it had a piece */
     struct wcodec_load_slot *slots;
     unsigned slot_count, stride; /* worker w leads slots w, w + stride, ... */
     struct wcodec_reporter reporter;
     uint64_t reported;
-    pthread_mutex_t lock; /* guards all below, and the cursor */
+    pthread_mutex_t lock; /* guards all below, and the cursors */
     pthread_cond_t changed;
     unsigned running; /* workers beside the calling thread */
     uint64_t failed;  /* piece whose error is kept: the first in the order of the files */
@@ -35,6 +37,33 @@ struct worker {
     pthread_t thread;
 };
 
+static void stop(struct loading *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        atomic_store(&l->works[i].stop, true);
+}
+
+static bool is_stopped(const struct loading *l)
+{
+    return atomic_load(&l->works[0].stop);
+}
+
+static uint64_t done_so_far(const struct loading *l)
+{
+    uint64_t done = 0;
+    for (size_t i = 0; i < l->count; i++)
+        done += atomic_load(&l->works[i].done);
+    return done;
+}
+
+static uint64_t total_bytes(const struct loading *l)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < l->count; i++)
+        bytes += l->requests[i].bytes;
+    return bytes;
+}
+
 static void fail(struct loading *l, uint64_t piece, wcodec_status status, const wcodec_error *error)
 {
     pthread_mutex_lock(&l->lock);
@@ -43,7 +72,7 @@ static void fail(struct loading *l, uint64_t piece, wcodec_status status, const 
         l->status = status;
         l->error = *error;
     }
-    atomic_store(&l->work.stop, true);
+    stop(l);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -51,7 +80,7 @@ static void fail(struct loading *l, uint64_t piece, wcodec_status status, const 
 static void report(struct loading *l)
 {
     wcodec_error error = {0};
-    uint64_t done = atomic_load(&l->work.done);
+    const uint64_t done = done_so_far(l);
     wcodec_status status = wcodec_reporter_add(&l->reporter, done - l->reported, &error);
     l->reported = done;
     if (status != WCODEC_OK)
@@ -63,9 +92,9 @@ static bool take(struct loading *l, struct wcodec_load_slot *slot)
     wcodec_error error = {0};
     bool more = false;
     pthread_mutex_lock(&l->lock);
-    wcodec_status status = atomic_load(&l->work.stop)
+    wcodec_status status = is_stopped(l)
                                ? WCODEC_OK
-                               : wcodec_load_take(&l->cursor, &slot->piece, &more, &error);
+                               : wcodec_load_take(&slot->work->cursor, &slot->piece, &more, &error);
     pthread_mutex_unlock(&l->lock);
     if (status == WCODEC_OK)
         return more;
@@ -79,26 +108,28 @@ static void finish(struct loading *l, struct wcodec_load_slot *slot)
     wcodec_error error = {0};
     uint64_t number = slot->piece.number;
     if (slot->piece.count == 0 ||
-        atomic_load(&l->work.stop)) /* what is left is waited for when the slot is freed */
+        is_stopped(l)) /* what is left is waited for when the slot is freed */
         return;
     wcodec_status status = wcodec_load_slot_finish(slot, &error);
     if (status != WCODEC_OK)
         fail(l, number, status, &error);
 }
 
-/* One after the other: while the device is at one of its slots, the worker reads for the next. */
+/* One after the other: while the device is at one of its slots, the worker reads for the next. It
+ * ends when there is nothing more for any of them, which may be of several devices. */
 static void lead(struct loading *l, unsigned worker)
 {
-    unsigned i = worker;
-    for (;;) {
+    const unsigned own = (l->slot_count - worker + l->stride - 1) / l->stride;
+    unsigned i = worker, idle = 0;
+    while (idle < own) {
         struct wcodec_load_slot *slot = &l->slots[i];
         wcodec_error error = {0};
         finish(l, slot);
         if (worker == 0)
             report(l);
-        if (!take(l, slot))
-            break;
-        wcodec_status status = wcodec_load_slot_begin(slot, &error);
+        const bool more = take(l, slot);
+        idle = more ? 0 : idle + 1;
+        wcodec_status status = more ? wcodec_load_slot_begin(slot, &error) : WCODEC_OK;
         if (status != WCODEC_OK) {
             fail(l, slot->piece.number, status, &error);
             break;
@@ -142,9 +173,11 @@ static void wait_for_workers(struct loading *l)
 /* The calling thread is worker 0. With threads that are not the library's it is the only one. */
 static void run_workers(struct loading *l)
 {
-    struct worker workers[WCODEC_LOAD_STREAMS_MAX];
-    wcodec_context *context = l->work.request->context;
-    bool alone = context->executor.run != NULL || wcodec_context_threads(context) == 1;
+    wcodec_context *context = l->requests[0].context;
+    struct worker *workers =
+        wcodec_alloc_array(&context->allocator, l->slot_count, sizeof *workers);
+    bool alone =
+        workers == NULL || context->executor.run != NULL || wcodec_context_threads(context) == 1;
     unsigned started = 1;
     l->stride = alone ? 1 : l->slot_count;
     while (started < l->stride) {
@@ -164,25 +197,55 @@ static void run_workers(struct loading *l)
     wait_for_workers(l);
     for (unsigned i = 1; i < started; i++)
         pthread_join(workers[i].thread, NULL);
+    wcodec_free(&context->allocator, workers);
+    if (started < l->stride) { /* a device may have nobody who leads its slots */
+        l->stride = 1;
+        lead(l, 0);
+    }
 }
 
 /* Streams that a device has no room for are done without, but for the first. */
-static wcodec_status create_slots(struct loading *l, wcodec_error *err)
+static wcodec_status create_slots_of(struct loading *l, struct wcodec_load_work *work,
+                                     wcodec_error *err)
 {
-    const struct wcodec_load_request *q = l->work.request;
-    l->work.owner = (struct wcodec_staging_owner){.context = q->context,
-                                                  .device = q->device,
-                                                  .purpose = "loading",
-                                                  .limit = q->context->limits.max_memory};
-    l->slots = wcodec_alloc_array(&q->context->allocator, q->streams, sizeof *l->slots);
-    if (l->slots == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %u streams", q->streams);
-    for (; l->slot_count < q->streams; l->slot_count++) {
-        wcodec_status status = wcodec_load_slot_create(&l->work, &l->slots[l->slot_count], err);
-        if (status != WCODEC_OK && (l->slot_count == 0 || status != WCODEC_ERROR_MEMORY))
+    const struct wcodec_load_request *q = work->request;
+    work->owner = (struct wcodec_staging_owner){.context = q->context,
+                                                .device = q->device,
+                                                .purpose = "loading",
+                                                .limit = q->context->limits.max_memory};
+    for (unsigned i = 0; i < q->streams; i++, l->slot_count++) {
+        wcodec_status status = wcodec_load_slot_create(work, &l->slots[l->slot_count], err);
+        if (status != WCODEC_OK && (i == 0 || status != WCODEC_ERROR_MEMORY)) {
+            l->at_fault = work;
             return status;
+        }
         if (status != WCODEC_OK)
             break;
+    }
+    return WCODEC_OK;
+}
+
+static wcodec_status create_slots(struct loading *l, wcodec_error *err)
+{
+    const struct wcodec_load_request *q = &l->requests[0];
+    l->slots = wcodec_alloc_array(&q->context->allocator, l->count * q->streams, sizeof *l->slots);
+    if (l->slots == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %u streams", q->streams);
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0; i < l->count && status == WCODEC_OK; i++)
+        status = create_slots_of(l, &l->works[i], err);
+    return status;
+}
+
+/* When all is there: nothing is passed on any more. */
+static wcodec_status make_copies(struct loading *l, wcodec_error *err)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const wcodec_status status = wcodec_load_copies(&l->works[i], err);
+        if (status != WCODEC_OK) {
+            l->at_fault = &l->works[i];
+            return status;
+        }
     }
     return WCODEC_OK;
 }
@@ -192,30 +255,49 @@ static wcodec_status run_slots(struct loading *l, wcodec_error *err)
     wcodec_status status = create_slots(l, err);
     if (status == WCODEC_OK)
         run_workers(l);
-    if (status == WCODEC_OK && l->status == WCODEC_OK && !atomic_load(&l->work.stop))
-        status = wcodec_load_copies(&l->work, err);
+    if (status == WCODEC_OK && l->status == WCODEC_OK && !is_stopped(l))
+        status = make_copies(l, err);
     for (unsigned i = 0; i < l->slot_count; i++)
         wcodec_load_slot_free(&l->slots[i]);
-    wcodec_load_cursor_end(&l->cursor);
-    wcodec_free(&l->work.request->context->allocator, l->slots);
+    for (size_t i = 0; i < l->count; i++)
+        wcodec_load_cursor_end(&l->works[i].cursor);
+    wcodec_free(&l->requests[0].context->allocator, l->slots);
     if (status != WCODEC_OK)
         return status;
-    if (l->status == WCODEC_OK && atomic_load(&l->work.stop)) /* by wcodec_loading_cancel() */
+    if (l->status == WCODEC_OK && is_stopped(l)) /* by wcodec_loading_cancel() */
         return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     return l->status != WCODEC_OK ? wcodec_fail(err, l->status, "%s", l->error.text) : WCODEC_OK;
 }
 
+/* What others pass on to a device is given to their own queues, which its queue does not hold up:
+ * then the host waits. */
+static wcodec_status mark(struct wcodec_load_work *work, bool wait, wcodec_error *err)
+{
+    const struct wcodec_load_request *q = work->request;
+    work->cursor = (struct wcodec_load_cursor){.request = q};
+    if (!q->options.use_queue)
+        return WCODEC_OK;
+    wcodec_status status = wcodec_opened_mark(q->device, q->options.queue, &work->after, err);
+    if (status == WCODEC_OK && wait)
+        status = q->device->backend->event_wait(work->after, err);
+    return status;
+}
+
 static wcodec_status run_marked(struct loading *l, wcodec_error *err)
 {
-    const struct wcodec_load_request *q = l->work.request;
-    l->cursor = (struct wcodec_load_cursor){.request = q};
     wcodec_status status = WCODEC_OK;
-    if (q->options.use_queue)
-        status = wcodec_opened_mark(q->device, q->options.queue, &l->work.after, err);
+    for (size_t i = 0; i < l->count && status == WCODEC_OK; i++) {
+        status = mark(&l->works[i], l->requests[i].received != 0, err);
+        if (status != WCODEC_OK)
+            l->at_fault = &l->works[i];
+    }
     if (status == WCODEC_OK)
         status = run_slots(l, err);
-    if (l->work.after != NULL)
-        q->device->backend->event_destroy(l->work.after);
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->works[i].after != NULL)
+            l->requests[i].device->backend->event_destroy(l->works[i].after);
+        l->works[i].after = NULL;
+    }
     return status;
 }
 
@@ -223,13 +305,15 @@ static wcodec_status run_marked(struct loading *l, wcodec_error *err)
  * then the CPU's, if it may. */
 static wcodec_status run_anyhow(struct loading *l, wcodec_error *err)
 {
-    struct wcodec_load_request *q = l->work.request;
     wcodec_error error = {0};
     wcodec_status status = run_marked(l, &error);
-    if (status == WCODEC_ERROR_DEVICE && !atomic_load(&q->device->lost)) {
+    if (status == WCODEC_ERROR_DEVICE && l->at_fault != NULL &&
+        !atomic_load(&l->at_fault->request->device->lost)) {
+        struct wcodec_load_request *q = l->at_fault->request;
         struct wcodec_opened *device = q->device;
         wcodec_backends_lose(q->context, device, error.text);
-        if (device->cpu_allowed && q->adopted_count == 0 && !q->options.use_queue) {
+        if (l->count == 1 && device->cpu_allowed && q->adopted_count == 0 &&
+            !q->options.use_queue) {
             l->slot_count = 0;
             status = wcodec_load_request_to_cpu(q, &error);
             if (status == WCODEC_OK)
@@ -242,36 +326,45 @@ static wcodec_status run_anyhow(struct loading *l, wcodec_error *err)
     return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", error.text);
 }
 
-static wcodec_status run(struct loading *l, const wcodec_progress *progress,
-                         wcodec_load_report *report_to, wcodec_error *err)
+static wcodec_load_report report_of(const struct wcodec_load_work *w)
 {
-    const uint64_t bytes = l->work.request->bytes;
-    wcodec_reporter_init(&l->reporter, progress, bytes);
-    wcodec_load_announce(l->work.request);
+    return (wcodec_load_report){.bytes = w->request->bytes,
+                                .coded_bytes = atomic_load(&w->coded),
+                                .cpu_bytes = atomic_load(&w->by_cpu),
+                                .batches = atomic_load(&w->batches),
+                                .received_bytes = w->request->received};
+}
+
+/* reports: of each device one, or NULL. */
+static wcodec_status run(struct loading *l, wcodec_load_report *reports, wcodec_error *err)
+{
+    const uint64_t bytes = total_bytes(l);
+    wcodec_reporter_init(&l->reporter, &l->requests[0].options.progress, bytes);
+    for (size_t i = 0; i < l->count; i++)
+        wcodec_load_announce(&l->requests[i]);
     wcodec_status status = run_anyhow(l, err);
-    wcodec_load_withdraw(l->work.request);
+    for (size_t i = 0; i < l->count; i++)
+        wcodec_load_withdraw(&l->requests[i]);
     if (status == WCODEC_OK) {
         l->reporter.done = bytes;
         status = wcodec_reporter_end(&l->reporter, err);
     }
-    if (status != WCODEC_OK)
-        return status;
-    wcodec_log(l->work.request->context, WCODEC_LOG_DEBUG,
-               "%s loaded %" PRIu64 " bytes from %" PRIuFAST64 " coded ones in %" PRIuFAST64
-               " batches, the CPU %" PRIuFAST64 " bytes of them",
-               l->work.request->device->name, bytes, atomic_load(&l->work.coded),
-               atomic_load(&l->work.batches), atomic_load(&l->work.by_cpu));
-    if (report_to != NULL)
-        *report_to = (wcodec_load_report){.bytes = bytes,
-                                          .coded_bytes = atomic_load(&l->work.coded),
-                                          .cpu_bytes = atomic_load(&l->work.by_cpu),
-                                          .batches = atomic_load(&l->work.batches)};
-    return WCODEC_OK;
+    for (size_t i = 0; i < l->count && status == WCODEC_OK; i++) {
+        const struct wcodec_load_request *q = &l->requests[i];
+        const wcodec_load_report r = report_of(&l->works[i]);
+        wcodec_log(q->context, WCODEC_LOG_DEBUG,
+                   "%s loaded %" PRIu64 " bytes from %" PRIu64 " coded ones in %" PRIu64
+                   " batches, the CPU %" PRIu64 " bytes of them; others passed on %" PRIu64,
+                   q->device->name, r.bytes, r.coded_bytes, r.batches, r.cpu_bytes,
+                   r.received_bytes);
+        if (reports != NULL)
+            reports[i] = r;
+    }
+    return status;
 }
 
-static wcodec_status init(struct loading *l, struct wcodec_load_request *request, wcodec_error *err)
+static wcodec_status init(struct loading *l, wcodec_error *err)
 {
-    *l = (struct loading){.work.request = request};
     if (pthread_mutex_init(&l->lock, NULL) != 0)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
     if (pthread_cond_init(&l->changed, NULL) != 0) {
@@ -287,49 +380,133 @@ static void end(struct loading *l)
     pthread_mutex_destroy(&l->lock);
 }
 
+static void free_requests(struct loading *l, const wcodec_allocator *allocator)
+{
+    for (size_t i = 0; i < l->count; i++)
+        wcodec_load_request_free(&l->requests[i]);
+    wcodec_free(allocator, l->works);
+    wcodec_free(allocator, l->requests);
+}
+
+/* What a load begins with: items, or targets that have theirs. */
+struct asked {
+    const wcodec_reader *reader;
+    const wcodec_load_item *items;
+    const wcodec_load_target *targets; /* NULL: the reader's own device, and items */
+    size_t count;                      /* of either */
+    const wcodec_load_options *options;
+};
+
+static wcodec_status create(struct loading *l, const struct asked *a, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &a->reader->context->allocator;
+    const size_t count = a->targets != NULL ? a->count : 1;
+    *l = (struct loading){.requests = wcodec_alloc_array(allocator, count, sizeof *l->requests),
+                          .works = wcodec_alloc_array(allocator, count, sizeof *l->works)};
+    wcodec_status status = WCODEC_OK;
+    if (l->requests == NULL || l->works == NULL)
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a load");
+    else if (a->targets != NULL)
+        status =
+            wcodec_load_requests_create(a->reader, a->targets, count, a->options, l->requests, err);
+    else
+        status = wcodec_load_request_create(a->reader, a->reader->context, a->items, a->count,
+                                            a->options, &l->requests[0], err);
+    if (status == WCODEC_OK) {
+        l->count = count;
+        for (size_t i = 0; i < count; i++)
+            l->works[i] = (struct wcodec_load_work){.request = &l->requests[i]};
+        status = init(l, err);
+    }
+    if (status != WCODEC_OK)
+        free_requests(l, allocator);
+    return status;
+}
+
+static wcodec_status load(const struct asked *a, wcodec_load_report *reports, wcodec_error *err)
+{
+    struct loading l;
+    wcodec_status status = create(&l, a, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = run(&l, reports, err);
+    end(&l);
+    free_requests(&l, &a->reader->context->allocator);
+    return status;
+}
+
 wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count,
                           const wcodec_load_options *options, wcodec_load_report *report_to,
                           wcodec_error *err)
 {
-    struct wcodec_load_request request;
-    struct loading l;
     if (reader == NULL || (items == NULL && count != 0))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_load: an argument is NULL");
-    wcodec_status status = wcodec_load_request_create(reader, items, count, options, &request, err);
-    if (status != WCODEC_OK)
-        return status;
-    status = init(&l, &request, err);
-    if (status == WCODEC_OK) {
-        status = run(&l, &request.options.progress, report_to, err);
-        end(&l);
-    }
-    wcodec_load_request_free(&request);
-    return status;
+    return load(&(struct asked){reader, items, NULL, count, options}, report_to, err);
+}
+
+wcodec_status wcodec_load_many(const wcodec_reader *reader, const wcodec_load_target *targets,
+                               size_t count, const wcodec_load_options *options,
+                               wcodec_load_report *reports, wcodec_error *err)
+{
+    if (reader == NULL || targets == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_load_many: an argument is NULL");
+    return load(&(struct asked){reader, NULL, targets, count, options}, reports, err);
 }
 
 struct wcodec_loading {
-    struct wcodec_load_request request;
+    const wcodec_allocator *allocator;
     struct loading loading;
     struct wcodec_background background;
-    wcodec_load_report report; /* of a load that has ended well */
+    wcodec_load_report *reports; /* of a load that has ended well */
+    wcodec_load_report sum;
 };
 
 static wcodec_status run_loading(void *opaque, wcodec_error *err)
 {
     wcodec_loading *l = opaque;
-    const wcodec_load_options *options = &l->request.options;
+    const wcodec_load_options *options = &l->loading.requests[0].options;
     wcodec_error error = {0};
-    const wcodec_status status = run(&l->loading, &options->progress, &l->report, &error);
+    const wcodec_status status = run(&l->loading, l->reports, &error);
+    for (size_t i = 0; i < l->loading.count && status == WCODEC_OK; i++) {
+        l->sum.bytes += l->reports[i].bytes;
+        l->sum.coded_bytes += l->reports[i].coded_bytes;
+        l->sum.cpu_bytes += l->reports[i].cpu_bytes;
+        l->sum.batches += l->reports[i].batches;
+        l->sum.received_bytes += l->reports[i].received_bytes;
+    }
     if (options->done != NULL)
-        options->done(options->done_opaque, status, &error, &l->report);
+        options->done(options->done_opaque, status, &error, &l->sum);
     return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", error.text);
 }
 
-static void free_loading(wcodec_loading *l)
+static wcodec_status start(const struct asked *a, wcodec_loading **loading, wcodec_error *err)
 {
-    wcodec_context *context = l->request.context;
-    wcodec_load_request_free(&l->request);
-    wcodec_free(&context->allocator, l);
+    const wcodec_allocator *allocator = &a->reader->context->allocator;
+    const size_t count = a->targets != NULL && a->count != 0 ? a->count : 1;
+    wcodec_loading *l = wcodec_alloc_zeroed(allocator, sizeof *l);
+    wcodec_load_report *reports = wcodec_alloc_array(allocator, count, sizeof *reports);
+    wcodec_status status = WCODEC_OK;
+    if (l == NULL || reports == NULL) {
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a load");
+        goto free_memory;
+    }
+    l->allocator = allocator;
+    l->reports = reports;
+    status = create(&l->loading, a, err);
+    if (status != WCODEC_OK)
+        goto free_memory;
+    status = wcodec_background_start(&l->background, run_loading, l, err);
+    if (status != WCODEC_OK)
+        goto free_loading;
+    *loading = l;
+    return WCODEC_OK;
+free_loading:
+    end(&l->loading);
+    free_requests(&l->loading, allocator);
+free_memory:
+    wcodec_free(allocator, reports);
+    wcodec_free(allocator, l);
+    return status;
 }
 
 wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_item *items,
@@ -338,26 +515,16 @@ wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_i
 {
     if (reader == NULL || loading == NULL || (items == NULL && count != 0))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_load_start: an argument is NULL");
-    wcodec_loading *l = wcodec_alloc_zeroed(&reader->context->allocator, sizeof *l);
-    if (l == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a load");
-    wcodec_status status =
-        wcodec_load_request_create(reader, items, count, options, &l->request, err);
-    if (status != WCODEC_OK) {
-        wcodec_free(&reader->context->allocator, l);
-        return status;
-    }
-    status = init(&l->loading, &l->request, err);
-    if (status == WCODEC_OK) {
-        status = wcodec_background_start(&l->background, run_loading, l, err);
-        if (status != WCODEC_OK)
-            end(&l->loading);
-    }
-    if (status != WCODEC_OK)
-        free_loading(l);
-    else
-        *loading = l;
-    return status;
+    return start(&(struct asked){reader, items, NULL, count, options}, loading, err);
+}
+
+wcodec_status wcodec_load_many_start(const wcodec_reader *reader, const wcodec_load_target *targets,
+                                     size_t count, const wcodec_load_options *options,
+                                     wcodec_loading **loading, wcodec_error *err)
+{
+    if (reader == NULL || loading == NULL || targets == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_load_many_start: an argument is NULL");
+    return start(&(struct asked){reader, NULL, targets, count, options}, loading, err);
 }
 
 int wcodec_loading_ended(wcodec_loading *l)
@@ -367,14 +534,14 @@ int wcodec_loading_ended(wcodec_loading *l)
 
 void wcodec_loading_progress(wcodec_loading *l, uint64_t *done, uint64_t *total)
 {
-    const uint64_t bytes = atomic_load(&l->loading.work.done);
-    *total = l->request.bytes;
+    const uint64_t bytes = done_so_far(&l->loading);
+    *total = total_bytes(&l->loading);
     *done = bytes < *total ? bytes : *total; /* more, where a device was given up on the way */
 }
 
 void wcodec_loading_cancel(wcodec_loading *l)
 {
-    atomic_store(&l->loading.work.stop, true);
+    stop(&l->loading);
 }
 
 wcodec_status wcodec_loading_wait(wcodec_loading *l, wcodec_load_report *report_to,
@@ -382,7 +549,7 @@ wcodec_status wcodec_loading_wait(wcodec_loading *l, wcodec_load_report *report_
 {
     const wcodec_status status = wcodec_background_wait(&l->background, err);
     if (status == WCODEC_OK && report_to != NULL)
-        *report_to = l->report;
+        *report_to = l->sum;
     return status;
 }
 
@@ -390,7 +557,10 @@ void wcodec_loading_destroy(wcodec_loading *l)
 {
     if (l == NULL)
         return;
+    const wcodec_allocator *allocator = l->allocator;
     wcodec_background_join(&l->background);
     end(&l->loading);
-    free_loading(l);
+    free_requests(&l->loading, allocator);
+    wcodec_free(allocator, l->reports);
+    wcodec_free(allocator, l);
 }

@@ -13,7 +13,22 @@
 #include <stdatomic.h>
 #include <wcodec/load.h>
 
-enum { WCODEC_LOAD_STREAMS = 4, WCODEC_LOAD_STREAMS_MAX = 64, WCODEC_LOAD_PARTS = 1024 };
+enum {
+    WCODEC_LOAD_STREAMS = 4,
+    WCODEC_LOAD_STREAMS_MAX = 64,
+    WCODEC_LOAD_PARTS = 1024,
+    WCODEC_LOAD_TARGETS_MAX = 256
+};
+
+struct wcodec_load_request;
+
+/* Where else the bytes of a range go: another target's memory, of its device. */
+struct wcodec_load_pass {
+    struct wcodec_load_request *to;
+    struct wcodec_memory *memory;
+    uint64_t offset;   /* in memory, of the range's first byte */
+    bool through_host; /* these two devices have no copy from one to the other */
+};
 
 /* Bytes [begin, end) of an entry, and their place. */
 struct wcodec_load_range {
@@ -26,6 +41,8 @@ struct wcodec_load_range {
     const struct wcodec_load_range *original; /* of a copy */
     uint8_t *host;                            /* where the host writes; NULL: it cannot */
     bool aligned;                             /* the device can decode to that place */
+    struct wcodec_load_pass *passes;
+    size_t pass_count;
 };
 
 struct wcodec_load_request {
@@ -36,9 +53,14 @@ struct wcodec_load_request {
     struct wcodec_load_range
         *ranges; /* in the order of the files; after them copies that are made when all is there */
     size_t copies;
+    struct wcodec_load_range *placed; /* of a load to several devices: the ranges as they were asked
+                                         for, to which copies refer; else NULL */
+    struct wcodec_load_pass *passes;  /* of all ranges */
+    size_t pass_count;
     size_t adopted_count;
     struct wcodec_memory **adopted;
     uint64_t bytes;
+    uint64_t received; /* of them, what other devices decode and pass on */
     unsigned streams;
     uint64_t slot_bytes;         /* of coded bytes that a piece has, about */
     uint64_t scratch_bytes;      /* of decoded bytes that do not go to their place at once */
@@ -46,10 +68,30 @@ struct wcodec_load_request {
     wcodec_load_options options; /* as far as the caller has them; the others are the defaults */
 };
 
-/* Make a request of the caller's items: each is found to be right, and its memory is taken over. */
-wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items,
-                                         size_t count, const wcodec_load_options *options,
+/* Make a request of the caller's items, for the device of a context that need not be the reader's:
+ * each is found to be right, and its memory is taken over. */
+wcodec_status wcodec_load_request_create(const wcodec_reader *reader, wcodec_context *context,
+                                         const wcodec_load_item *items, size_t count,
+                                         const wcodec_load_options *options,
                                          struct wcodec_load_request *request, wcodec_error *err);
+/* In the order of the files. */
+int wcodec_load_range_compare(const void *a, const void *b);
+/* Do two ranges have the same bytes, so that one is decoded and copied? Constants are filled in as
+ * fast. */
+bool wcodec_load_range_equal(const struct wcodec_load_range *a, const struct wcodec_load_range *b);
+
+/* Requests for several devices, none of which is left after a failure, and which have been divided
+ * among them: many.c. */
+wcodec_status wcodec_load_requests_create(const wcodec_reader *reader,
+                                          const wcodec_load_target *targets, size_t count,
+                                          const wcodec_load_options *options,
+                                          struct wcodec_load_request *requests, wcodec_error *err);
+
+/* Divide what several of the requests want among them: each range is then decoded by one, which
+ * passes it on, and each decodes about as many bytes. share.c. */
+wcodec_status wcodec_load_share(struct wcodec_load_request *requests, size_t count,
+                                wcodec_error *err);
+
 /* The CPU in place of a device that has failed before it was given anything: for destinations in
  * host memory. */
 wcodec_status wcodec_load_request_to_cpu(struct wcodec_load_request *request, wcodec_error *err);
@@ -133,9 +175,10 @@ void wcodec_load_piece_end(struct wcodec_load_piece *piece);
 
 void wcodec_load_tensor_release(struct wcodec_load_tensor *tensor);
 
-/* The whole of a load. */
+/* The whole of a load to one device. */
 struct wcodec_load_work {
     struct wcodec_load_request *request;
+    struct wcodec_load_cursor cursor;
     struct wcodec_event *after; /* what the caller's queue has done when the load may write; NULL:
                                    nothing to wait for */
     atomic_bool stop;
@@ -153,7 +196,10 @@ struct wcodec_load_slot {
     struct wcodec_event *event;
     struct wcodec_job *jobs; /* as many as parts */
     struct wcodec_job_result *results;
-    bool busy; /* given to the device and not yet waited for */
+    bool busy;                              /* given to the device and not yet waited for */
+    struct wcodec_load_request *passing_to; /* whose queue `passing` is: one of its device, for
+                                               copies through the host */
+    struct wcodec_queue *passing;
 };
 
 wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcodec_load_slot *slot,
@@ -168,6 +214,20 @@ wcodec_status wcodec_load_slot_finish(struct wcodec_load_slot *slot, wcodec_erro
 
 /* Read what the piece is made of, and parse prefixes: stage.c. */
 wcodec_status wcodec_load_stage(struct wcodec_load_slot *slot, wcodec_error *err);
+
+/* A device failed: it is used no more, and err says so, with its name and a tensor's. */
+wcodec_status wcodec_load_lose(wcodec_context *context, struct wcodec_opened *device,
+                               const struct wcodec_load_part *part, const wcodec_error *reason,
+                               wcodec_error *err);
+
+/* Pass on a part that is at its place, or will be when the slot's queue gets there: by copies
+ * between devices in this queue; then those through the host, when the part is there. Errors say
+ * which device failed, and name the tensor: pass.c. */
+wcodec_status wcodec_load_pass_on(struct wcodec_load_slot *slot,
+                                  const struct wcodec_load_part *part, wcodec_error *err);
+wcodec_status wcodec_load_pass_through_host(struct wcodec_load_slot *slot,
+                                            const struct wcodec_load_part *part, wcodec_error *err);
+void wcodec_load_passing_end(struct wcodec_load_slot *slot);
 
 /* Decode a staged part on the CPU and bring it to its place: cpu.c. */
 wcodec_status wcodec_load_part_on_cpu(struct wcodec_load_slot *slot,

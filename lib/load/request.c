@@ -178,7 +178,7 @@ static bool is_aligned(const struct wcodec_load_request *r, const struct wcodec_
     return (range->offset - range->begin) % ((uint64_t)1 << layout.element_log2) == 0;
 }
 
-static int compare_ranges(const void *x, const void *y)
+int wcodec_load_range_compare(const void *x, const void *y)
 {
     const struct wcodec_load_range *a = x, *b = y;
     if (a->shard != b->shard)
@@ -196,14 +196,13 @@ static int compare_ranges(const void *x, const void *y)
 static void sort_ranges(struct wcodec_load_request *r)
 {
     size_t i = 1;
-    while (i < r->count && compare_ranges(&r->ranges[i - 1], &r->ranges[i]) <= 0)
+    while (i < r->count && wcodec_load_range_compare(&r->ranges[i - 1], &r->ranges[i]) <= 0)
         i++;
     if (i < r->count)
-        qsort(r->ranges, r->count, sizeof *r->ranges, compare_ranges);
+        qsort(r->ranges, r->count, sizeof *r->ranges, wcodec_load_range_compare);
 }
 
-/* A constant is filled in as fast as it is copied. */
-static bool is_copy(const struct wcodec_load_range *a, const struct wcodec_load_range *b)
+bool wcodec_load_range_equal(const struct wcodec_load_range *a, const struct wcodec_load_range *b)
 {
     return a->shard == b->shard && a->entry == b->entry && a->begin == b->begin &&
            a->end == b->end && a->begin < a->end && a->entry->coding != WCODEC_CODING_CONSTANT;
@@ -214,7 +213,7 @@ static wcodec_status set_copies_apart(struct wcodec_load_request *r, wcodec_erro
 {
     size_t copies = 0, kept = 0;
     for (size_t i = 1; i < r->count; i++)
-        copies += is_copy(&r->ranges[i - 1], &r->ranges[i]);
+        copies += wcodec_load_range_equal(&r->ranges[i - 1], &r->ranges[i]);
     if (copies == 0)
         return WCODEC_OK;
     struct wcodec_load_range *apart =
@@ -224,7 +223,7 @@ static wcodec_status set_copies_apart(struct wcodec_load_request *r, wcodec_erro
                            r->count);
     for (size_t i = 0; i < r->count; i++) {
         struct wcodec_load_range range = r->ranges[i];
-        if (i > 0 && is_copy(&r->ranges[kept - 1], &range)) {
+        if (i > 0 && wcodec_load_range_equal(&r->ranges[kept - 1], &range)) {
             range.original = &r->ranges[kept - 1];
             apart[r->copies++] = range;
         } else {
@@ -256,13 +255,14 @@ static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item
     return set_copies_apart(r, err);
 }
 
-wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items,
-                                         size_t count, const wcodec_load_options *options,
+wcodec_status wcodec_load_request_create(const wcodec_reader *reader, wcodec_context *context,
+                                         const wcodec_load_item *items, size_t count,
+                                         const wcodec_load_options *options,
                                          struct wcodec_load_request *request, wcodec_error *err)
 {
     wcodec_load_options o;
-    struct wcodec_load_request r = {.context = reader->context, .count = count};
-    wcodec_status status = wcodec_context_usable(reader->context, err);
+    struct wcodec_load_request r = {.context = context, .count = count};
+    wcodec_status status = wcodec_context_usable(context, err);
     if (status == WCODEC_OK)
         status = read_options(options, &o, err);
     if (status == WCODEC_OK)
@@ -367,6 +367,8 @@ void wcodec_load_request_free(struct wcodec_load_request *r)
     for (size_t i = 0; i < r->adopted_count; i++)
         r->device->backend->memory_free(r->adopted[i]);
     wcodec_free(&r->context->allocator, r->adopted);
+    wcodec_free(&r->context->allocator, r->passes);
+    wcodec_free(&r->context->allocator, r->placed);
     wcodec_free(&r->context->allocator, r->ranges);
 }
 

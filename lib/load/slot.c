@@ -77,6 +77,7 @@ void wcodec_load_slot_free(struct wcodec_load_slot *slot)
     const wcodec_allocator *allocator = &slot->work->request->context->allocator;
     drain(slot, NULL);
     end_batch(slot);
+    wcodec_load_passing_end(slot);
     if (slot->piece.parts != NULL)
         wcodec_load_piece_end(&slot->piece);
     wcodec_staging_release(&slot->work->owner, &slot->stage);
@@ -198,13 +199,24 @@ static wcodec_status submit_fill(struct wcodec_load_slot *slot, const struct wco
                                   (p->stop - p->begin) >> e->u.constant.element_log2, err);
 }
 
-/* Does the host see all of the piece's places? Then it can do without the device. */
+/* Does the host see all of the piece's places? Then it can do without the device; what is passed on
+ * to others it cannot. */
 static bool host_can(const struct wcodec_load_slot *slot)
 {
     for (size_t i = 0; i < slot->piece.count; i++)
-        if (slot->piece.parts[i].range->host == NULL)
+        if (slot->piece.parts[i].range->host == NULL || slot->piece.parts[i].range->pass_count != 0)
             return false;
     return true;
+}
+
+wcodec_status wcodec_load_lose(wcodec_context *context, struct wcodec_opened *device,
+                               const struct wcodec_load_part *part, const wcodec_error *reason,
+                               wcodec_error *err)
+{
+    wcodec_backends_lose(context, device, reason->text);
+    wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s failed: %s", device->name, reason->text);
+    wcodec_shard_prefix(part->range->shard, part->range->named, err);
+    return WCODEC_ERROR_DEVICE;
 }
 
 /* The device failed. What it was given is over; the CPU goes on if it may and can. */
@@ -214,13 +226,10 @@ static wcodec_status lose(struct wcodec_load_slot *slot, const wcodec_error *rea
     struct wcodec_opened *device = slot->work->request->device;
     drain(slot, NULL);
     end_batch(slot);
+    if (!device->cpu_allowed || !host_can(slot))
+        return wcodec_load_lose(slot->work->request->context, device, &slot->piece.parts[0], reason,
+                                err);
     wcodec_backends_lose(slot->work->request->context, device, reason->text);
-    if (!device->cpu_allowed || !host_can(slot)) {
-        wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s failed: %s", device->name, reason->text);
-        wcodec_shard_prefix(slot->piece.parts[0].range->shard, slot->piece.parts[0].range->named,
-                            err);
-        return WCODEC_ERROR_DEVICE;
-    }
     all_on_cpu(slot);
     return WCODEC_OK;
 }
@@ -288,6 +297,9 @@ wcodec_status wcodec_load_slot_begin(struct wcodec_load_slot *slot, wcodec_error
             prefix(p, status, err);
         }
     }
+    for (size_t i = 0; i < piece->count && status == WCODEC_OK; i++)
+        if (piece->parts[i].kind != WCODEC_LOAD_TILES || !piece->parts[i].on_cpu)
+            status = wcodec_load_pass_on(slot, &piece->parts[i], err);
     if (status == WCODEC_OK && slot->busy) {
         status = backend_of(slot)->event_record(slot->queue, &slot->event, &e);
         if (status != WCODEC_OK)
@@ -328,7 +340,7 @@ static wcodec_status judge_fault(struct wcodec_load_slot *slot, struct wcodec_lo
     /* The CPU has nobody to judge it, and to take its place. */
     if (strcmp(device->backend->name, "cpu") != 0)
         wcodec_backends_lose(slot->work->request->context, device, reason.text);
-    if (device->cpu_allowed && part->range->host != NULL)
+    if (device->cpu_allowed && part->range->host != NULL && part->range->pass_count == 0)
         return WCODEC_OK;
     return prefix(
         part,
@@ -356,7 +368,12 @@ static wcodec_status finish_on_cpu(struct wcodec_load_slot *slot, const struct w
     wcodec_status status = wcodec_load_part_on_cpu(slot, p, &e);
     if (status == WCODEC_ERROR_DEVICE)
         return lose(slot, &e, err);
-    return status == WCODEC_OK ? status : prefix(p, wcodec_fail(err, status, "%s", e.text), err);
+    if (status != WCODEC_OK)
+        return prefix(p, wcodec_fail(err, status, "%s", e.text), err);
+    status = wcodec_load_pass_on(slot, p, err);
+    if (status == WCODEC_OK && drain(slot, &e) != WCODEC_OK)
+        status = lose(slot, &e, err);
+    return status;
 }
 
 /* Late failures of the device come out here. */
@@ -381,11 +398,12 @@ wcodec_status wcodec_load_slot_finish(struct wcodec_load_slot *slot, wcodec_erro
     wcodec_status status = wait_for_device(slot, err);
     for (size_t i = 0; i < piece->count && status == WCODEC_OK; i++) {
         struct wcodec_load_part *p = &piece->parts[i];
-        bytes += p->stop - p->begin;
-        if (p->kind != WCODEC_LOAD_TILES)
-            continue;
-        status = p->on_cpu ? finish_on_cpu(slot, p, err)
-                           : finish_device_part(slot, p, &slot->results[job++], err);
+        bytes += (p->stop - p->begin) * (1 + p->range->pass_count);
+        if (p->kind == WCODEC_LOAD_TILES)
+            status = p->on_cpu ? finish_on_cpu(slot, p, err)
+                               : finish_device_part(slot, p, &slot->results[job++], err);
+        if (status == WCODEC_OK)
+            status = wcodec_load_pass_through_host(slot, p, err);
     }
     end_batch(slot);
     wcodec_load_piece_end(piece);

@@ -596,13 +596,15 @@ class wcodec_load_report(Structure):
     coded_bytes: int
     cpu_bytes: int
     batches: int
+    received_bytes: int
     reserved: Any
     _fields_ = (
         ("bytes", c_uint64),
         ("coded_bytes", c_uint64),
         ("cpu_bytes", c_uint64),
         ("batches", c_uint64),
-        ("reserved", c_uint64 * 8),
+        ("received_bytes", c_uint64),
+        ("reserved", c_uint64 * 7),
     )
 
 
@@ -631,6 +633,25 @@ class wcodec_load_options(Structure):
         ("progress", wcodec_progress),
         ("done", wcodec_load_done_fn),
         ("done_opaque", c_void_p),
+    )
+
+
+class wcodec_load_target(Structure):
+    context: int | None
+    memory: bytes | None
+    items: Any
+    count: int
+    queue: int
+    use_queue: int
+    reserved: Any
+    _fields_ = (
+        ("context", c_void_p),
+        ("memory", c_char_p),
+        ("items", POINTER(wcodec_load_item)),
+        ("count", c_size_t),
+        ("queue", c_uint64),
+        ("use_queue", c_int),
+        ("reserved", c_uint64 * 4),
     )
 
 
@@ -992,6 +1013,7 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_load_item": wcodec_load_item,
     "wcodec_load_report": wcodec_load_report,
     "wcodec_load_options": wcodec_load_options,
+    "wcodec_load_target": wcodec_load_target,
     "wcodec_device_rates": wcodec_device_rates,
     "wcodec_save_item": wcodec_save_item,
     "wcodec_save_options": wcodec_save_options,
@@ -1075,7 +1097,9 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_load_options_init_size": (None, (POINTER(wcodec_load_options), c_size_t)),
     "wcodec_load_layout": (c_int, (c_void_p, c_uint64, POINTER(wcodec_load_item), POINTER(c_uint64), POINTER(wcodec_error))),
     "wcodec_load": (c_int, (c_void_p, POINTER(wcodec_load_item), c_size_t, POINTER(wcodec_load_options), POINTER(wcodec_load_report), POINTER(wcodec_error))),
+    "wcodec_load_many": (c_int, (c_void_p, POINTER(wcodec_load_target), c_size_t, POINTER(wcodec_load_options), POINTER(wcodec_load_report), POINTER(wcodec_error))),
     "wcodec_load_start": (c_int, (c_void_p, POINTER(wcodec_load_item), c_size_t, POINTER(wcodec_load_options), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_load_many_start": (c_int, (c_void_p, POINTER(wcodec_load_target), c_size_t, POINTER(wcodec_load_options), POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_loading_ended": (c_int, (c_void_p,)),
     "wcodec_loading_progress": (None, (c_void_p, POINTER(c_uint64), POINTER(c_uint64))),
     "wcodec_loading_cancel": (None, (c_void_p,)),

@@ -100,6 +100,37 @@ static void *load_often(void *argument)
     return NULL;
 }
 
+/* Each byte is decoded by one of them, and is then on both. */
+static void load_many(struct on *on)
+{
+    wcodec_load_target targets[2];
+    wcodec_load_report reports[2];
+    wcodec_load_options options;
+    wcodec_load_options_init(&options);
+    options.host_memory = 4 << 20;
+    for (unsigned i = 0; i < 2; i++) {
+        for (size_t k = 0; k < on[i].count; k++)
+            on[i].items[k].destination = wcodec_buffer_native(on[i].buffer);
+        targets[i] = (wcodec_load_target){.context = on[i].context,
+                                          .memory = on[i].backend,
+                                          .items = on[i].items,
+                                          .count = on[i].count};
+    }
+    for (unsigned k = 0; k < 5; k++)
+        if (wcodec_load_many(on[0].reader, targets, 2, &options, reports, &on[0].err) != WCODEC_OK)
+            fail_msg("%s", on[0].err.text);
+    for (unsigned i = 0; i < 2; i++) {
+        uint8_t *got = malloc(on[i].size);
+        assert_true(reports[i].received_bytes > reports[i].bytes / 4);
+        assert_int_equal(wcodec_buffer_read(on[i].buffer, 0, got, on[i].size, &on[i].err),
+                         WCODEC_OK);
+        const char *wrong = compare(&on[i], got);
+        if (wrong != NULL)
+            fail_msg("%s:%u: %s", on[i].backend, on[i].index, wrong);
+        free(got);
+    }
+}
+
 static void both(const char *backend)
 {
     struct on on[2];
@@ -124,6 +155,7 @@ static void both(const char *backend)
     for (unsigned i = 0; i < 2; i++)
         if (on[i].failed != NULL)
             fail_msg("%s:%u: %s", backend, i, on[i].failed);
+    load_many(on);
     /* Memory of the other device is the caller's error, and nothing is lost by it. */
     wcodec_load_options_init(&options);
     for (unsigned i = 0; i < 2; i++) {
@@ -186,6 +218,23 @@ static void test_opencl(void **state)
 {
     (void)state;
     both_of_plugin("opencl");
+}
+
+/* Of two backends, through host memory. */
+static void test_opencl_and_cpu(void **state)
+{
+    (void)state;
+    struct on on[2];
+    if (find_devices("opencl") == 0) {
+        support_load_plugin(NULL);
+        skip();
+    }
+    open_on(&on[0], "opencl", 0);
+    open_on(&on[1], "cpu", 0);
+    load_many(on);
+    close_on(&on[0]);
+    close_on(&on[1]);
+    support_load_plugin(NULL);
 }
 
 static void test_cuda(void **state)
@@ -322,6 +371,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fake), cmocka_unit_test(test_opencl),
+                                       cmocka_unit_test(test_opencl_and_cpu),
                                        cmocka_unit_test(test_cuda),
                                        cmocka_unit_test(test_cuda_callers)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
