@@ -81,10 +81,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_dense_sums(const struct wcodec_dense_launch *
         }
         WCODEC_UNROLL_ALL
         for (uint32_t v = 0; v < WCODEC_DENSE_VECTORS; v++) {
-            if (v >= p->vectors)
-                break;
-            const float x =
-                wcodec_product_number(l->x + (p->vector + v) * l->x_stride, l->x_format, column);
+            const float x = v < p->vectors
+                                ? wcodec_product_number(l->x + (p->vector + v) * l->x_stride,
+                                                        l->x_format, column)
+                                : 0;
             WCODEC_UNROLL_ALL
             for (uint32_t r = 0; r < WCODEC_DENSE_ROWS; r++)
                 sums[WCODEC_DENSE_ROWS * v + r] += weights[r] * x;
@@ -112,12 +112,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_dense_column_sums(const struct wcodec_dense_l
                                            : 1;
         WCODEC_UNROLL_ALL
         for (uint32_t v = 0; v < WCODEC_DENSE_VECTORS; v++) {
-            if (v >= p->vectors)
-                break;
-            sums[v] +=
-                scale *
-                wcodec_product_number(l->x + (p->vector + v) * l->x_stride, l->x_format, row) *
-                weight;
+            const float x =
+                v < p->vectors
+                    ? wcodec_product_number(l->x + (p->vector + v) * l->x_stride, l->x_format, row)
+                    : 0;
+            sums[v] += scale * x * weight;
         }
     }
 }

@@ -8,6 +8,7 @@ device's load, and beside InstantTensor with its process group, if that is insta
 Medians of rounds in turns; every way is compared with safetensors' tensors first.
 """
 
+import functools
 import statistics
 import sys
 import time
@@ -66,8 +67,11 @@ def main(packed, plain, rounds=5):
         "replicated": (lambda: distributed.load(packed, device=device), None),
         "rows": (lambda: distributed.load(packed, plan={"*": 0}, device=device), 0),
         "columns": (lambda: distributed.load(packed, plan={"*": 1}, device=device), 1),
-        "load_into() of DTensors": (lambda: into_fsdp(packed, expected, device), -1),
-        "InstantTensor, its group": (lambda: by_instanttensor(plain, device, dist.group.WORLD), None),
+        "load_into() of DTensors": (functools.partial(into_fsdp, packed, expected, device), -1),
+        "InstantTensor, its group": (
+            functools.partial(by_instanttensor, plain, device, dist.group.WORLD),
+            None,
+        ),
     }
     times = {}
     for name, (load, cut) in list(ways.items()):
@@ -87,7 +91,7 @@ def main(packed, plain, rounds=5):
                 raise SystemExit(f"rank {rank}: {name}: {key} differs")
         times[name] = []
         del found
-    del ways["load_into() of DTensors"]  # which compares as it goes
+    ways.pop("load_into() of DTensors", None)  # which compares as it goes
     del expected
     for _ in range(rounds):
         for name, (load, _cut) in ways.items():
