@@ -58,7 +58,7 @@ void wcodec_sync_prefix(const struct wcodec_entry *entry, wcodec_error *err);
 bool wcodec_sync_patches(const struct wcodec_sync_apply *apply,
                          const struct wcodec_sync_tensor *tensor);
 /* Change it so, and wait for that; not *taken: nothing was done, since a tile's stream is too long.
- * Its state is BROKEN from when it changes on. Errors do not name the tensor. */
+ * Its state is BROKEN then, if it may have changed. Errors do not name the tensor. */
 wcodec_status wcodec_sync_patch_on_device(struct wcodec_sync_apply *apply,
                                           const struct wcodec_sync_tensor *tensor, bool *taken,
                                           wcodec_error *err);

@@ -143,6 +143,7 @@ struct patching {
     const uint8_t *streams;
     struct range *ranges;
     size_t range_count;
+    atomic_bool changes; /* a kernel that changes elements was launched */
     struct wcodec_sync_failure failure;
 };
 
@@ -239,9 +240,9 @@ static wcodec_status fill(const struct patching *p, const struct range *r,
 }
 
 /* By the lane's queue, up to what says which streams were bad. */
-static wcodec_status send(const struct patching *p, const struct range *r,
-                          const struct range_layout *l, struct wcodec_save_lane *lane,
-                          wcodec_error *err)
+static wcodec_status send_range(struct patching *p, const struct range *r,
+                                const struct range_layout *l, struct wcodec_save_lane *lane,
+                                wcodec_error *err)
 {
     struct wcodec_save_request *weights = p->apply->weights;
     const struct wcodec_save_place *place = &weights->places[p->tensor->weight];
@@ -262,7 +263,7 @@ static wcodec_status send(const struct patching *p, const struct range *r,
     wcodec_status status =
         b->copy_in(lane->queue, lane->work.memory, 0, lane->staging.data, l->size, err);
     if (status == WCODEC_OK) {
-        p->apply->states[p->tensor->weight] = WCODEC_DELTA_STATE_BROKEN;
+        atomic_store(&p->changes, true);
         status = functions(weights)->patch(lane->queue, &patch, err);
     }
     if (status == WCODEC_OK)
@@ -284,7 +285,7 @@ static wcodec_status check_faults(const struct patching *p, const struct range *
     return WCODEC_OK;
 }
 
-static wcodec_status patch_range(const struct patching *p, const struct range *r, wcodec_error *err)
+static wcodec_status patch_range(struct patching *p, const struct range *r, wcodec_error *err)
 {
     struct wcodec_save_request *weights = p->apply->weights;
     const struct range_layout l = layout_of(r->count, r->size);
@@ -301,7 +302,7 @@ static wcodec_status patch_range(const struct patching *p, const struct range *r
         device = status == WCODEC_OK;
     }
     if (status == WCODEC_OK)
-        status = send(p, r, &l, lane, &reason);
+        status = send_range(p, r, &l, lane, &reason);
     if (status == WCODEC_OK) {
         status = check_faults(p, r, lane->staging.data + l.faults, &reason);
         device = status == WCODEC_OK;
@@ -347,6 +348,8 @@ wcodec_status wcodec_sync_patch_on_device(struct wcodec_sync_apply *a,
         status = wcodec_sync_failure_init(&p.failure, err);
     if (status == WCODEC_OK && *taken) {
         wcodec_run(a->context, patch_task, &p, p.range_count);
+        if (atomic_load(&p.changes)) /* until its hash is the new one's */
+            a->states[t->weight] = WCODEC_DELTA_STATE_BROKEN;
         status = wcodec_sync_failure_end(&p.failure, err);
     }
     wcodec_free(allocator, p.ranges);
