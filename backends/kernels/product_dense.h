@@ -50,15 +50,16 @@ struct wcodec_dense_part {
     uint32_t vectors;
 };
 
-WCODEC_DEVICE_FUNCTION struct wcodec_dense_part
-wcodec_dense_part_of(const struct wcodec_dense_launch *l, uint32_t group, uint32_t width)
+/* Through a pointer: oclgrind does not know what clang makes of a struct returned by a function that
+ * is inlined. */
+WCODEC_DEVICE_FUNCTION void wcodec_dense_part_of(const struct wcodec_dense_launch *l,
+                                                 uint32_t group, uint32_t width,
+                                                 struct wcodec_dense_part *p)
 {
     const uint32_t eights = (l->vectors + WCODEC_DENSE_VECTORS - 1) / WCODEC_DENSE_VECTORS;
-    struct wcodec_dense_part p;
-    p.first = group / eights * width;
-    p.vector = group % eights * WCODEC_DENSE_VECTORS;
-    p.vectors = wcodec_dense_vectors(l, p.vector);
-    return p;
+    p->first = group / eights * width;
+    p->vector = group % eights * WCODEC_DENSE_VECTORS;
+    p->vectors = wcodec_dense_vectors(l, p->vector);
 }
 
 /* y = x W^T: what work-item `item` of `items` adds, number 4v + r of row r and vector v; rows after
@@ -183,10 +184,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_dense_kernel(const bool transposed, struct wc
     const uint32_t item = wcodec_thread(warp), items = wcodec_threads(warp),
                    count =
                        transposed ? WCODEC_DENSE_VECTORS : WCODEC_DENSE_VECTORS * WCODEC_DENSE_ROWS;
-    const struct wcodec_dense_part p = wcodec_dense_part_of(
-        l, wcodec_group(warp), transposed ? WCODEC_DENSE_COLUMNS : WCODEC_DENSE_ROWS);
+    struct wcodec_dense_part p;
     const float *all = WCODEC_SHARED(warp, float, wcodec_shared_base(warp));
     float sums[WCODEC_DENSE_VECTORS * WCODEC_DENSE_ROWS];
+    wcodec_dense_part_of(l, wcodec_group(warp),
+                         transposed ? WCODEC_DENSE_COLUMNS : WCODEC_DENSE_ROWS, &p);
     if (transposed)
         wcodec_dense_column_sums(l, &p, item, items, sums);
     else

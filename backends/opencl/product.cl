@@ -30,20 +30,21 @@ WCODEC_OPENCL_KERNEL void wcodec_product(__global uint8_t *elements, __global ui
                    group = (uint32_t)get_group_id(0);
     float sums[WCODEC_DENSE_VECTORS * WCODEC_DENSE_ROWS];
     struct wcodec_dense_launch l = launch;
+    struct wcodec_dense_part p;
     l.elements += (ulong)elements;
     l.x += (ulong)x;
     l.y += (ulong)y;
     l.bias += (ulong)bias;
     l.scales += (ulong)scales;
 #if WCODEC_PRODUCT_WAY == WCODEC_PRODUCT_TRANSPOSED
-    const struct wcodec_dense_part p = wcodec_dense_part_of(&l, group, WCODEC_DENSE_COLUMNS);
+    wcodec_dense_part_of(&l, group, WCODEC_DENSE_COLUMNS, &p);
     wcodec_dense_column_sums(&l, &p, item, items, sums);
     for (uint32_t i = 0; i < WCODEC_DENSE_VECTORS; i++)
         all[wcodec_dense_at(i, item, items)] = sums[i];
     barrier(CLK_LOCAL_MEM_FENCE);
     wcodec_dense_finish_columns(&l, &p, item, items, all);
 #else
-    const struct wcodec_dense_part p = wcodec_dense_part_of(&l, group, WCODEC_DENSE_ROWS);
+    wcodec_dense_part_of(&l, group, WCODEC_DENSE_ROWS, &p);
     wcodec_dense_sums(&l, &p, item, items, sums);
     for (uint32_t i = 0; i < WCODEC_DENSE_VECTORS * WCODEC_DENSE_ROWS; i++)
         all[wcodec_dense_at(i, item, items)] = sums[i];

@@ -125,7 +125,7 @@ static uint64_t coded_alone(void)
 static void copies_of_all(const char *mode, const char *const *names, size_t count)
 {
     struct set s;
-    uint64_t coded = 0, decoded = 0, received = 0;
+    uint64_t coded = 0, decoded = 0;
     const uint64_t alone = coded_alone();
     open_set(&s, mode, names, count, NULL, NULL);
     assert_int_equal(make_buffers(&s), WCODEC_OK);
@@ -134,7 +134,6 @@ static void copies_of_all(const char *mode, const char *const *names, size_t cou
     check_all(&s);
     for (size_t i = 0; i < count; i++) {
         coded += s.reports[i].coded_bytes;
-        received += s.reports[i].received_bytes;
         decoded += s.reports[i].bytes - s.reports[i].received_bytes;
         print_message("%s: %llu bytes, %llu received, %llu coded\n", names[i],
                       (unsigned long long)s.reports[i].bytes,
