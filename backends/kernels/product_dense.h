@@ -50,8 +50,8 @@ struct wcodec_dense_part {
     uint32_t vectors;
 };
 
-/* Through a pointer: oclgrind does not know what clang makes of a struct returned by a function that
- * is inlined. */
+/* Through a pointer: oclgrind does not know what clang makes of a struct that an inlined function
+ * returns. */
 WCODEC_DEVICE_FUNCTION void wcodec_dense_part_of(const struct wcodec_dense_launch *l,
                                                  uint32_t group, uint32_t width,
                                                  struct wcodec_dense_part *p)
