@@ -353,6 +353,24 @@ stage_dist () {
     rm -rf build/check-dist
 }
 
+# Debian packages of the tarball, and what a bare system does with them.
+stage_package () {
+    for tool in dpkg-buildpackage dh dh_python3; do
+        command -v $tool >/dev/null || { skipped package "no $tool"; return; }
+    done
+    tarball_ready package || return
+    rm -rf build/check-package
+    # Its tests are run by the dist and minimal stages.
+    one package scripts/make-deb env DEB_BUILD_OPTIONS="nocheck parallel=$jobs" scripts/make-deb \
+        --build="$top/build/check-package/build" --output="$top/build/check-package/debs" "$tarball" ||
+        return
+    now package trying_the_packages
+    sh tests/build/deb.sh build/check-package/debs >"$log" 2>&1
+    set -- $(tail -n 1 "$log" | grep ' passed, ') 0 1 1
+    result package tests/build/deb.sh "$1" "$3" "${5:-0}"
+    [ "$3" -eq 0 ] || cat "$log"
+}
+
 # What no configuration changes, and takes long: what variants of kernels compute, how much memory
 # is taken, and what damaged files get.
 settled='tests/unit/checkdsp

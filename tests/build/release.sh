@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# scripts/release refuses what is no release, and makes one of a small tree, the same from two folders.
+. "$top_srcdir/tests/build/checks.sh"
+command -v git >/dev/null 2>&1 || { echo "no git: skipped"; exit 77; }
+work=$(mktemp -d "${TMPDIR:-/tmp}/wcodec-release-test.XXXXXX") || exit 99
+trap 'rm -rf "$work"' EXIT
+
+# A tree with all that is looked at; what makes its tarball is short.
+tree=$work/tree
+mkdir -p "$tree/scripts" "$tree/include/wcodec" "$tree/python" "$tree/packaging/debian" \
+    "$tree/tests/golden"
+cp "$top_srcdir/scripts/release" "$tree/scripts/"
+echo 'AC_INIT([wcodec], [1.2.3])' >"$tree/configure.ac"
+printf '#define WCODEC_VERSION_%s %s\n' MAJOR 1 MINOR 2 PATCH 3 >"$tree/include/wcodec/base.h"
+echo 'version = "1.2.3"' >"$tree/python/pyproject.toml"
+echo 'wcodec (1.2.3-1) unstable; urgency=medium' >"$tree/packaging/debian/changelog"
+echo 'wcodec 1.2.3 (2026-01-31)' >"$tree/NEWS"
+: >"$tree/tests/golden/1.2.3-1.wcodec"
+echo '0  1.2.3-1.wcodec' >"$tree/tests/golden/SUMS"
+printf '#!/bin/sh\n' | tee "$tree/autogen.sh" >"$tree/configure"
+printf 'dist:\n\tcat NEWS >wcodec-1.2.3.tar.xz\n' >"$tree/Makefile"
+chmod +x "$tree/autogen.sh" "$tree/configure"
+git_here () {
+    git -C "$tree" -c user.name=test -c user.email=test@example.org -c commit.gpgsign=false "$@"
+}
+git_here init -q && git_here add -A && git_here commit -q -m tree || exit 99
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+release () {
+    sh "$tree/scripts/release" --output="$work/out" "$@" >"$work/log" 2>&1
+}
+refuses () {
+    ! release "$2" && grep -q -e "$1" "$work/log"
+}
+# breaks NAME MESSAGE FILE TEXT: with that text in a committed file it is refused
+breaks () {
+    cp "$tree/$3" "$work/kept"
+    echo "$4" >"$tree/$3"
+    git_here commit -q -a -m broken
+    run "$1" refuses "$2" 1.2.3
+    cp "$work/kept" "$tree/$3"
+    git_here commit -q -a -m mended
+}
+
+run "makes one" release 1.2.3
+run "its checksum" sh -c 'cd "$1" && sha256sum -c --quiet SHA256SUMS' sh "$work/out"
+run "no tag is set" test -z "$(git_here tag)"
+run "refuses another version" refuses 'configure.ac says version 1.2.3, not 1.2.4' 1.2.4
+run "refuses what is no version" refuses 'three numbers' 1.2
+breaks "refuses another version in the header" 'base.h says version 9' include/wcodec/base.h \
+    '#define WCODEC_VERSION_MAJOR 9'
+breaks "refuses another version of the Python package" 'pyproject.toml says' python/pyproject.toml \
+    'version = "1.2.2"'
+breaks "refuses another version of Debian's" 'changelog says version 1.2.2' \
+    packaging/debian/changelog 'wcodec (1.2.2-1) unstable; urgency=medium'
+breaks "refuses NEWS without a date" 'NEWS: the first line has no date' NEWS \
+    'wcodec 1.2.3 (not released yet)'
+breaks "refuses a golden file that is not listed" 'SUMS does not list 1.2.3-1' tests/golden/SUMS x
+breaks "refuses tarballs that differ" 'differ' Makefile 'dist:
+	pwd >wcodec-1.2.3.tar.xz'
+: >"$tree/new"
+run "refuses a tree that is not clean" refuses 'not clean: ?? new' 1.2.3
+rm "$tree/new"
+git_here tag v1.2.3
+run "refuses a version that has its tag" refuses 'is there already' 1.2.3
+finish
