@@ -66,6 +66,9 @@ cached () {
 
 stage_gcc () {
     [ $level = quick ] || set -- $cuda
+    if pkg-config --exists ompi-c 2>/dev/null || pkg-config --exists mpich 2>/dev/null; then
+        set -- "$@" --with-mpi
+    fi
     cached whole gcc CC=gcc $everything "$@"
 }
 

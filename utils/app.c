@@ -29,7 +29,8 @@ static void print_message(struct app *app, const char *kind, const char *format,
         app->failure = text;
         text = NULL;
     }
-    fprintf(stderr, "wcodec: %s%s\n", kind, escaped ? escaped : "out of memory");
+    fprintf(stderr, "%s: %s%s\n", app->program ? app->program : "wcodec", kind,
+            escaped ? escaped : "out of memory");
     free(escaped);
     free(text);
 }
@@ -71,10 +72,15 @@ static bool is_graver(const struct app *app, int code, int than)
     return code > than && !(saving && code == EXIT_CORRUPT && than == EXIT_FAILED);
 }
 
-bool app_fail(struct app *app, int exit_code, const char *format, ...)
+void app_keep_exit_code(struct app *app, int exit_code)
 {
     if (is_graver(app, exit_code, app->exit_code))
         app->exit_code = exit_code;
+}
+
+bool app_fail(struct app *app, int exit_code, const char *format, ...)
+{
+    app_keep_exit_code(app, exit_code);
     if (signals_pending())
         return false;
     va_list arguments;
@@ -210,7 +216,7 @@ wcodec_context *app_make_context(struct app *app, unsigned threads, const char *
     wcodec_error err = {0};
     wcodec_options_init(&options);
     options.threads = threads;
-    options.bind_threads = 1;
+    options.bind_threads = !app->shares_cores;
     options.backend = backend;
     options.limits.max_memory = o->memory_limit;
     /* What devices -v would log stands in its table. */

@@ -17,8 +17,10 @@ struct made_file {
     ino_t inode;
 };
 
-struct external; /* utils/external.h */
-struct input;    /* utils/input.h */
+struct external;   /* utils/external.h */
+struct input;      /* utils/input.h */
+struct work_share; /* utils/work.h */
+struct json_t;     /* jansson.h */
 
 /* What came of all inputs. */
 struct sums {
@@ -28,6 +30,9 @@ struct sums {
 
 struct app {
     struct options options;
+    const char *program;      /* that messages come from; NULL: "wcodec" */
+    struct work_share *share; /* NULL: work is done at once */
+    bool shares_cores;        /* with other processes of ours: no thread is bound to one */
     wcodec_context *context;  /* made by app_context() */
     wcodec_bases *bases;      /* NULL, or what deltas are decoded by (utils/bases.h) */
     wcodec_bases *bases_onto; /* rebase: NULL, or of --base */
@@ -41,6 +46,8 @@ struct app {
     size_t done_count;
     struct external *external; /* NULL: nothing was asked for */
     bool results;              /* an object of them is out (utils/results.h) */
+    struct json_t *items;      /* NULL, or an array that takes them in place of stdout */
+    struct json_t *summary;    /* NULL, or members that follow them */
     char *failure;             /* the last error that was reported */
     int exit_code;             /* the gravest so far */
     int stdout_error;          /* errno of the first write to stdout that failed */
@@ -77,6 +84,8 @@ bool app_fail_status(struct app *app, const char *name, const wcodec_error *err)
 /* The same for an errno value: "NAME: what: reason". */
 bool app_fail_errno(struct app *app, const char *name, const char *what, int error);
 int exit_code_of(wcodec_status status);
+/* Keep an exit code if it is graver than those before. */
+void app_keep_exit_code(struct app *app, int exit_code);
 
 /* Has everything printed on stdout gone well? To be asked after each row: only then the reason is
  * still known. */

@@ -18,6 +18,7 @@
 #include "utils/text.h"
 #include "utils/times.h"
 #include "utils/walk.h"
+#include "utils/work.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -296,8 +297,7 @@ static bool check_rebase(struct app *app, const struct source *source)
     return true;
 }
 
-/* target NULL: standard output. */
-static void compress_file(struct app *app, const char *name, const char *target)
+void compress_file(struct app *app, const char *name, const char *target)
 {
     struct input input;
     struct source source;
@@ -374,7 +374,7 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
                      source, path_base(plain));
             results_add_failure(app, source);
         } else {
-            copy_file(app, source, target);
+            work_do(app, WORK_COPY, source, target);
         }
         free(plain);
         /* The mirror is as whole as the folder was. */
@@ -385,7 +385,7 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
     }
     char *name = with_suffix(app, target);
     if (name)
-        compress_file(app, source, name);
+        work_do(app, WORK_COMPRESS, source, name);
     else
         results_add_failure(app, source);
     free(name);
@@ -447,21 +447,21 @@ static void compress_operand(struct app *app, const char *source)
         return;
     }
     if (o->to_stdout || (standard && !o->output)) {
-        compress_file(app, source, NULL);
+        work_do(app, WORK_COMPRESS, source, NULL);
         return;
     }
     char *target = target_of(app, source);
     if (target && directory)
         walk_mirror(app, source, target, mirror_file, NULL);
     else if (target)
-        compress_file(app, source, target);
+        work_do(app, WORK_COMPRESS, source, target);
     else
         results_add_failure(app, source);
     free(target);
 }
 
-/* SOURCE_DATE_EPOCH, by which builds are made reproducible: no time that is noted is later. */
-static bool read_epoch(struct app *app)
+/* By SOURCE_DATE_EPOCH builds are made reproducible: no time that is noted is later. */
+bool compress_read_epoch(struct app *app)
 {
     const char *text = getenv("SOURCE_DATE_EPOCH");
     app->options.latest = INT64_MAX;
@@ -481,7 +481,7 @@ void command_compress(struct app *app)
     const struct strings *files = &app->options.files;
     const char *const *inputs = files->count > 0 ? files->items : standard;
     const size_t count = files->count > 0 ? files->count : 1;
-    if (!read_epoch(app))
+    if (!compress_read_epoch(app))
         return;
     if (files->count == 0 && isatty(STDIN_FILENO)) {
         app_fail(app, EXIT_USAGE,
@@ -497,6 +497,7 @@ void command_compress(struct app *app)
     removal_begin(app, inputs, count);
     for (size_t i = 0; i < count && !signals_pending(); i++)
         compress_operand(app, inputs[i]);
+    work_finish(app);
     removal_end(app);
     results_end(app);
     app_note_sums(app, "compressed");

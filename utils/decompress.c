@@ -16,6 +16,7 @@
 #include "utils/text.h"
 #include "utils/times.h"
 #include "utils/walk.h"
+#include "utils/work.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -210,8 +211,7 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
     return good;
 }
 
-/* target NULL: standard output. */
-static void decompress_file(struct app *app, const char *source, const char *target)
+void decompress_file(struct app *app, const char *source, const char *target)
 {
     struct input input;
     wcodec_reader *reader;
@@ -240,7 +240,7 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
     (void)opaque;
     if (!path_has_suffix(path_base(source), SUFFIX)) {
         wcodec_error err = {0};
-        copy_file(app, source, target);
+        work_do(app, WORK_COPY, source, target);
         if (model_index_is(source) && model_index_check(app, source, &err) != WCODEC_OK) {
             app_fail_status(app, source, &err);
             results_add_failure(app, source);
@@ -249,7 +249,7 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
     }
     char *name = strndup(target, strlen(target) - (sizeof SUFFIX - 1));
     if (name) {
-        decompress_file(app, source, name);
+        work_do(app, WORK_DECOMPRESS, source, name);
     } else {
         app_fail(app, EXIT_FAILED, "%s: out of memory", source);
         results_add_failure(app, source);
@@ -318,14 +318,14 @@ static void decompress_operand(struct app *app, const char *source)
     } else if (standard && o->output_dir) {
         good = app_fail(app, EXIT_USAGE, "standard input has no name for -O; use -o");
     } else if (o->to_stdout || (standard && !o->output)) {
-        decompress_file(app, source, NULL);
+        work_do(app, WORK_DECOMPRESS, source, NULL);
     } else {
         char *target = target_of(app, source);
         good = target != NULL;
         if (target && directory)
             walk_mirror(app, source, target, mirror_file, NULL);
         else if (target)
-            decompress_file(app, source, target);
+            work_do(app, WORK_DECOMPRESS, source, target);
         free(target);
     }
     if (!good)
@@ -348,6 +348,7 @@ void command_decompress(struct app *app)
     removal_begin(app, inputs, count);
     for (size_t i = 0; i < count && !signals_pending(); i++)
         decompress_operand(app, inputs[i]);
+    work_finish(app);
     removal_end(app);
     results_end(app);
     app_note_sums(app, "restored");

@@ -78,3 +78,14 @@ void json_list_end(struct json_list *list)
 {
     fputs(list->any ? "\n]}\n" : "]}\n", stdout);
 }
+
+void json_list_end_with(struct app *app, struct json_list *list, json_t *members)
+{
+    char *text = json_render(app, members);
+    fputs(list->any ? "\n]" : "]", stdout);
+    if (text && text[1] != '}')
+        printf(",\n%s\n", text + 1); /* its brace ends the whole */
+    else
+        puts("}");
+    free(text);
+}

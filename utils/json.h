@@ -28,6 +28,8 @@ void json_list_begin(struct json_list *list, const char *key);
 /* Print one element and free it. NULL (no memory): reported. */
 void json_list_item(struct app *app, struct json_list *list, json_t *item);
 void json_list_end(struct json_list *list);
+/* With further members, of an object that is freed. */
+void json_list_end_with(struct app *app, struct json_list *list, json_t *members);
 /* {"path": NAME, "error": the last one that was reported}, for an input that gives nothing else. */
 void json_list_failure(struct app *app, struct json_list *list, const char *name);
 

@@ -31,18 +31,32 @@ bool results_begin(struct app *app)
 void results_end(struct app *app)
 {
     struct json_list list = {.any = app->results};
-    if (app->options.json)
+    if (!app->options.json)
+        return;
+    if (app->summary)
+        json_list_end_with(app, &list, app->summary);
+    else
         json_list_end(&list);
+    app->summary = NULL;
+}
+
+void results_item(struct app *app, json_t *item)
+{
+    struct json_list list = {.any = app->results};
+    if (app->items && item) {
+        json_array_append_new(app->items, item);
+        return;
+    }
+    json_list_item(app, &list, item);
+    app->results = list.any;
 }
 
 static void add(struct app *app, json_t *item, json_t *members)
 {
-    struct json_list list = {.any = app->results};
     if (item && members)
         json_object_update(item, members);
     json_decref(members);
-    json_list_item(app, &list, item);
-    app->results = list.any;
+    results_item(app, item);
 }
 
 static void add_output(struct app *app, const char *path, const char *output, bool ok,

@@ -8,10 +8,12 @@
 #include "utils/json.h"
 #include "utils/lossy.h"
 #include "utils/model_index.h"
+#include "utils/results.h"
 #include "utils/signals.h"
 #include "utils/text.h"
 #include "utils/times.h"
 #include "utils/walk.h"
+#include "utils/work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@
 #include <unistd.h>
 
 /* device NULL: the one that was chosen, which is not said. */
-static void report(struct app *app, struct json_list *list, const char *name, const char *device,
+static void report(struct app *app, const char *name, const char *device,
                    const struct lossy_figures *lossy, const wcodec_error *err)
 {
     bool good = err->status == WCODEC_OK;
@@ -42,11 +44,11 @@ static void report(struct app *app, struct json_list *list, const char *name, co
                             good && lossy->tensors ? lossy_json(lossy) : json_null());
     if (item && !good)
         json_object_set_new(item, "error", json_text(err->text));
-    json_list_item(app, list, item);
+    results_item(app, item);
 }
 
-static void test_on(struct app *app, struct json_list *list, const struct input *input,
-                    wcodec_context *context, const char *device)
+static void test_on(struct app *app, const struct input *input, wcodec_context *context,
+                    const char *device)
 {
     wcodec_reader *reader;
     wcodec_file_info file;
@@ -70,11 +72,11 @@ static void test_on(struct app *app, struct json_list *list, const struct input 
         wcodec_reader_close(reader);
     }
     err.status = status;
-    report(app, list, input->name, device, &lossy, &err);
+    report(app, input->name, device, &lossy, &err);
 }
 
 /* Each device that can be used decodes everything, and must come to the same sums. */
-static void test_everywhere(struct app *app, struct json_list *list, const struct input *input)
+static void test_everywhere(struct app *app, const struct input *input)
 {
     const wcodec_device_info *devices;
     size_t count;
@@ -95,29 +97,28 @@ static void test_everywhere(struct app *app, struct json_list *list, const struc
         snprintf(name, sizeof name, "%.40s:%u", devices[i].backend, devices[i].index);
         wcodec_context *context = app_make_context(app, app->options.threads, name);
         if (context)
-            test_on(app, list, input, context, name);
+            test_on(app, input, context, name);
         wcodec_context_destroy(context);
     }
     if (tested == 0 && !signals_pending())
         app_fail(app, EXIT_BACKEND, "%s: no backend can be used", input->name);
 }
 
-static void test_file(struct app *app, struct json_list *list, const char *path)
+void test_file(struct app *app, const char *path)
 {
     struct input input;
     int before = app->exit_code;
     app->exit_code = EXIT_DONE;
     if (!app_context(app) || !input_open(app, path, &input)) {
         if (app->options.json && !signals_pending())
-            json_list_item(app, list,
-                           json_pack("{s:o, s:b, s:s, s:n, s:o}", "path", json_text(path), "ok", 0,
-                                     "status", "cannot open", "lossy", "error",
-                                     json_text(app->failure ? app->failure : "")));
+            results_item(app, json_pack("{s:o, s:b, s:s, s:n, s:o}", "path", json_text(path), "ok",
+                                        0, "status", "cannot open", "lossy", "error",
+                                        json_text(app->failure ? app->failure : "")));
     } else {
         if (app_all_backends(app) && !app->options.quick)
-            test_everywhere(app, list, &input);
+            test_everywhere(app, &input);
         else
-            test_on(app, list, &input, app->context, NULL);
+            test_on(app, &input, app->context, NULL);
         input_close(&input);
     }
     if (before > app->exit_code)
@@ -125,17 +126,16 @@ static void test_file(struct app *app, struct json_list *list, const char *path)
 }
 
 /* Are all files there that a model's index names? Said only if they are not. */
-static void test_model(struct app *app, struct json_list *list, const char *path)
+static void test_model(struct app *app, const char *path)
 {
     const struct lossy_figures none = {0};
     wcodec_error err = {0};
     if (!app_context(app) || model_index_test(app, path, &err) == WCODEC_OK)
         return;
-    report(app, list, path, NULL, &none, &err);
+    report(app, path, NULL, &none, &err);
 }
 
 struct test_walk {
-    struct json_list *list;
     const char *dir;
     size_t count;
 };
@@ -148,9 +148,9 @@ static bool test_visit(struct app *app, void *opaque, const char *relative, bool
         return true;
     char *path = path_join(app, walk->dir, relative);
     if (path && is_file)
-        test_file(app, walk->list, path);
+        work_do(app, WORK_TEST, path, NULL);
     else if (path)
-        test_model(app, walk->list, path);
+        test_model(app, path);
     free(path);
     walk->count += is_file;
     return true;
@@ -169,17 +169,17 @@ void command_test(struct app *app)
     if (o->json)
         json_list_begin(&list, "results");
     if (standard)
-        test_file(app, &list, "-");
+        work_do(app, WORK_TEST, "-", NULL);
     for (size_t i = 0; i < o->files.count && !signals_pending(); i++) {
         const char *path = o->files.items[i];
         if (strcmp(path, "-") != 0 && path_is_directory(path)) {
-            struct test_walk walk = {.list = &list, .dir = path};
+            struct test_walk walk = {.dir = path};
             if (walk_directory(app, path, test_visit, &walk) && walk.count == 0)
                 app_fail(app, EXIT_FAILED, "%s: holds no .wcodec files", path);
         } else {
-            test_file(app, &list, path);
+            work_do(app, WORK_TEST, path, NULL);
         }
     }
-    if (o->json)
-        json_list_end(&list);
+    work_finish(app);
+    results_end(app);
 }

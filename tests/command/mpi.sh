@@ -1,0 +1,139 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# wcodec-mpi: folders of uneven shards over ranks, beside wcodec; damage, kills, and wrong calls.
+. "$top_srcdir/tests/command/lib.sh"
+MPI=$here/wcodec-mpi
+[ -x "$MPI" ] || { echo 'skipped: wcodec-mpi is not built (--with-mpi)'; exit 77; }
+[ -z "${SANITIZER_FLAGS:-}" ] || { echo 'skipped: MPI itself leaks'; exit 77; }
+command -v mpirun >/dev/null 2>&1 || { echo 'skipped: no mpirun'; exit 77; }
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+# Messages between ranks of one host need no network, and few machines of tests have one.
+OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_MCA_btl OMPI_MCA_btl_vader_single_copy_mechanism
+# ranks N COMMAND...
+ranks () {
+    number=$1
+    shift
+    mpirun --oversubscribe -n "$number" "$@" </dev/null
+}
+ranks 2 true >out 2>err || { echo "skipped: mpirun does not start: $(head -n 3 err)"; exit 77; }
+
+mkdir -p model/sub
+i=1
+while [ $i -le 16 ]; do
+    "$MAKE" -s $i model/m-$i.safetensors a.$i:BF16:$((i * i * 4))x512:gauss b.$i:F32:10x$i:gauss || exit 99
+    i=$((i + 1))
+done
+mv model/m-7.safetensors model/sub
+echo '{"x": 1}' >model/config.json
+run 0 "$WCODEC" compress -rq -T1 model -o expected
+
+# The same bytes, whatever the number of ranks; more of them than files, too.
+for n in 1 3; do
+    run 0 ranks $n "$MPI" compress -r -T1 model -o coded
+    says 'total: 16 compressed, .*, 1 copied'; says "$n ranks*: 17 files"
+    run 0 diff -r expected coded
+    run 0 ranks $n "$MPI" compress -r model -o coded; says 'total: 0 copied, 17 up to date'
+    run 0 ranks $n "$MPI" test -r coded; says 'm-7.safetensors.wcodec: ok'
+    run 0 ranks $n "$MPI" decompress -r coded -o back
+    says 'total: 16 restored'
+    run 0 diff -r model back
+    rm -r coded back
+done
+mkdir few
+cp model/m-1.safetensors model/m-2.safetensors few
+run 0 ranks 4 "$MPI" compress --json few; json out
+json_is out 'len(d["results"]) == 2 and all(r["ok"] and 0 <= r["rank"] < 4 for r in d["results"])'
+json_is out 'len(d["ranks"]) == 4 and sum(r["files"] for r in d["ranks"]) == 2 and d["failed"] == 0'
+same expected/m-1.safetensors.wcodec few.wcodec/m-1.safetensors.wcodec
+# Alone, without a launcher.
+run 0 "$MPI" compress few -o alone
+run 0 diff -r few.wcodec alone
+run 0 ranks 2 "$MPI" compress -O apart few/m-1.safetensors few/m-2.safetensors
+run 0 diff -r few.wcodec apart
+run 0 ranks 2 "$MPI" test --json few.wcodec; json out
+json_is out 'sorted(r["path"][-19:] for r in d["results"]) == ["m-1.safetensors.wcodec"[-19:], "m-2.safetensors.wcodec"[-19:]]'
+
+# Damage: named, with its tensor, and all else is done.
+cp -r expected damaged
+poke damaged/m-9.safetensors.wcodec 100000 125
+run 3 "$WCODEC" test -q damaged/m-9.safetensors.wcodec
+run 3 ranks 3 "$MPI" test -r damaged
+says 'm-9.safetensors.wcodec: .*a\.9'; says '1 of 16 files failed'; says 'm-16.safetensors.wcodec: ok'
+run 3 ranks 3 "$MPI" decompress -r --json damaged -o back
+json_is out 'sum(r["ok"] for r in d["results"]) == 16 and d["failed"] == 1'
+json_is out '[("m-9" in r["path"], "a.9" in r["error"]) for r in d["results"] if not r["ok"]] == [(True, True)]'
+missing back/m-9.safetensors
+clean back
+cp model/m-9.safetensors back
+run 0 diff -r model back
+rm -r back
+printf 'no safetensors' >few/m-3.safetensors
+run 3 ranks 2 "$MPI" compress --strict few; says 'm-3.safetensors: '; says '1 of 3 files failed'
+rm few/m-3.safetensors
+
+# Wrong calls end with one reason.
+run 2 ranks 2 "$MPI" list model; says "'list' is for wcodec"
+run 2 ranks 2 "$MPI" compress; says 'takes files and folders'
+run 2 ranks 2 "$MPI" compress -c few; says 'takes files and folders'
+run 2 ranks 2 "$MPI" compress --rm few; says 'is for wcodec'
+run 2 ranks 3 "$MPI" compress --nonsense few
+is "$(grep -c 'no such option' err)" 1
+run 1 ranks 2 "$MPI" compress nothing; says 'nothing'
+echo >file
+run 1 ranks 2 "$MPI" compress few -o file/out; says 'file/out: cannot make the directory'
+run 4 ranks 2 "$MPI" compress --backend=nonsense few -o none; says 'nonsense'; says 'no rank can work'
+run 0 ranks 2 "$MPI" --version; prints '^wcodec-mpi '
+run 0 ranks 2 "$MPI" --help; prints '^Usage'
+run 1 env PMI_SIZE=2 "$MPI" compress few; says 'MPI knows one rank only'
+mkdir other
+cp few/m-1.safetensors other
+run 1 ranks 2 "$MPI" compress -fO both few/m-1.safetensors other/m-1.safetensors
+says 'two inputs cannot have one output'
+# Permissions are nothing to root.
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir closed
+    chmod 555 closed
+    run 1 ranks 2 "$MPI" compress few -o closed; says 'm-1.*Permission denied'; says 'm-2.*Permission denied'
+fi
+
+# Killed at random moments: no file under its name that is not whole, and begun again the same bytes.
+seed=${SEED:-$$}
+echo "seed $seed"
+mkdir killed
+tries=0
+while [ $tries -lt 5 ]; do
+    delay=$(awk -v seed=$((seed + tries)) 'BEGIN {srand(seed); printf "%.2f", 0.3 + rand()}')
+    timeout -s KILL "$delay" mpirun --oversubscribe -n 3 "$MPI" compress -rq -T1 model -o "$work/killed" </dev/null >out 2>&1
+    tries=$((tries + 1))
+    # The ranks see that their launcher is gone, and end.
+    waited=0
+    while pgrep -f "wcodec-mpi.* -o $work/killed" >/dev/null && [ $waited -lt 100 ]; do
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+    find killed -name '*.wcodec' ! -name '.*' >names
+    while read -r name; do
+        same "$name" "expected/${name#killed/}"
+    done <names
+done
+run 0 ranks 3 "$MPI" compress -rq model -o killed
+find killed -name '.*.??????????' -type f -exec rm {} +
+run 0 diff -r expected killed
+
+# One rank dies: all end with the reason.
+rm -r killed
+cat >dying <<'END'
+#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" != 1 ] || { (sleep 0.5; kill -KILL $$) & }
+exec "$@"
+END
+chmod +x dying
+"$MAKE" -s 99 large.safetensors a:BF16:8000x4096:gauss || exit 99
+code=0
+timeout 60 mpirun --oversubscribe -n 3 ./dying "$MPI" compress -rq -9 -T1 model large.safetensors -O killed </dev/null >out 2>err || code=$?
+if [ $code -eq 124 ] || [ $code -eq 0 ]; then fail "a dead rank: exit code $code"; else pass; fi
+says 'signal 9'
+finish
