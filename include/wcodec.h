@@ -14,6 +14,7 @@
  *   wcodec/load.h     decode to device memory, many tensors at once
  *   wcodec/save.h     tensors in a device's memory, or the host's, to a file
  *   wcodec/resident.h tensors that stay coded in memory, and products with them
+ *   wcodec/vectors.h  rows of a tensor as anchors and indices
  *
  * Rules that hold everywhere:
  *
@@ -48,6 +49,7 @@
 #include <wcodec/reader.h>
 #include <wcodec/resident.h>
 #include <wcodec/save.h>
+#include <wcodec/vectors.h>
 #include <wcodec/writer.h>
 
 #endif

@@ -58,6 +58,11 @@ static const struct {
     STRUCTURE(wcodec_resident_options),
     STRUCTURE(wcodec_resident_tensor),
     STRUCTURE(wcodec_linear),
+    STRUCTURE(wcodec_vector_rows),
+    STRUCTURE(wcodec_vectors_iteration),
+    STRUCTURE(wcodec_vectors_options),
+    STRUCTURE(wcodec_vectors_info),
+    STRUCTURE(wcodec_vectors_quality),
 };
 
 size_t wcodec_structure_size(const char *name)

@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "backends/cpu/nearest.h"
+
+#include "backends/cpu/cpu_level.h"
+
+#include <math.h>
+
+enum { LANES = WCODEC_NEAREST_LANES, GROUP = WCODEC_NEAREST_GROUP };
+
+/* A statement for each rounding: within one, compilers may fuse. */
+static float square_of(float a, float b)
+{
+    const float difference = a - b;
+    const float square = difference * difference;
+    return square;
+}
+
+static float distance_of(const float *row, const float *panel, unsigned lane, size_t dimensions)
+{
+    float sum = 0;
+    for (size_t at = 0; at < dimensions; at += GROUP) {
+        float group = square_of(row[at], panel[at * LANES + lane]);
+        for (size_t j = at + 1; j < at + GROUP; j++) {
+            const float square = square_of(row[j], panel[j * LANES + lane]);
+            group += square;
+        }
+        sum += group;
+    }
+    return sum;
+}
+
+static void nearest(const float *rows, size_t count, size_t dimensions, const float *panels,
+                    size_t panel_count, float *distance, uint32_t *index)
+{
+    for (size_t i = 0; i < count; i++) {
+        distance[i] = INFINITY;
+        index[i] = 0;
+        for (size_t k = 0; k < panel_count * LANES; k++) {
+            const float d =
+                distance_of(rows + i * dimensions, panels + k / LANES * LANES * dimensions,
+                            k % LANES, dimensions);
+            if (d < distance[i]) {
+                distance[i] = d;
+                index[i] = (uint32_t)k;
+            }
+        }
+    }
+}
+
+void wcodec_cpu_nearest_dsp_init_scalar(struct wcodec_cpu_nearest_dsp *dsp)
+{
+    *dsp = (struct wcodec_cpu_nearest_dsp){.level = 0, .nearest = nearest};
+}
+
+void wcodec_cpu_nearest_dsp_init(struct wcodec_cpu_nearest_dsp *dsp, uint32_t levels)
+{
+    wcodec_cpu_nearest_dsp_init_scalar(dsp);
+#ifdef HAVE_AVX2
+    if ((levels & WCODEC_CPU_AVX2) != 0)
+        wcodec_cpu_nearest_dsp_init_avx2(dsp);
+#endif
+#ifdef HAVE_AVX512
+    if ((levels & WCODEC_CPU_AVX512) != 0)
+        wcodec_cpu_nearest_dsp_init_avx512(dsp);
+#endif
+    (void)levels;
+}

@@ -1,0 +1,48 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The AVX2 level: the nearest anchor. */
+#include <immintrin.h>
+
+#include "backends/cpu/inline.h"
+
+typedef __m256 lanes_t;
+enum { WIDTH = 8 };
+
+INLINE lanes_t lanes_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+
+INLINE lanes_t lanes_set(float value)
+{
+    return _mm256_set1_ps(value);
+}
+
+INLINE lanes_t lanes_add(lanes_t a, lanes_t b)
+{
+    return _mm256_add_ps(a, b);
+}
+
+INLINE lanes_t lanes_square(lanes_t a, lanes_t b)
+{
+    const lanes_t difference = _mm256_sub_ps(a, b);
+    return _mm256_mul_ps(difference, difference);
+}
+
+INLINE void lanes_keep(lanes_t distance, unsigned first, float *best, void *index)
+{
+    const __m256i numbers =
+        _mm256_add_epi32(_mm256_set1_epi32((int)first), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+    const __m256i less =
+        _mm256_castps_si256(_mm256_cmp_ps(distance, _mm256_loadu_ps(best), _CMP_LT_OQ));
+    _mm256_maskstore_ps(best, less, distance);
+    _mm256_maskstore_epi32(index, less, numbers);
+}
+
+#include "backends/cpu/nearest_lanes.h"
+
+void wcodec_cpu_nearest_dsp_init_avx2(struct wcodec_cpu_nearest_dsp *dsp)
+{
+    *dsp = (struct wcodec_cpu_nearest_dsp){.level = 2, .nearest = nearest};
+}

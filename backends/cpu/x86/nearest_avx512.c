@@ -1,0 +1,48 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The AVX-512 level: the nearest anchor. */
+#include <immintrin.h>
+
+#include "backends/cpu/inline.h"
+
+typedef __m512 lanes_t;
+enum { WIDTH = 16 };
+
+INLINE lanes_t lanes_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+
+INLINE lanes_t lanes_set(float value)
+{
+    return _mm512_set1_ps(value);
+}
+
+INLINE lanes_t lanes_add(lanes_t a, lanes_t b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+INLINE lanes_t lanes_square(lanes_t a, lanes_t b)
+{
+    const lanes_t difference = _mm512_sub_ps(a, b);
+    return _mm512_mul_ps(difference, difference);
+}
+
+INLINE void lanes_keep(lanes_t distance, unsigned first, float *best, void *index)
+{
+    const __m512i numbers =
+        _mm512_add_epi32(_mm512_set1_epi32((int)first),
+                         _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+    const __mmask16 less = _mm512_cmp_ps_mask(distance, _mm512_loadu_ps(best), _CMP_LT_OQ);
+    _mm512_mask_storeu_ps(best, less, distance);
+    _mm512_mask_storeu_epi32(index, less, numbers);
+}
+
+#include "backends/cpu/nearest_lanes.h"
+
+void wcodec_cpu_nearest_dsp_init_avx512(struct wcodec_cpu_nearest_dsp *dsp)
+{
+    *dsp = (struct wcodec_cpu_nearest_dsp){.level = 3, .nearest = nearest};
+}

@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "coding/floats.h"
+#include "vectors/vectors.h"
+
+#include <string.h>
+
+void wcodec_vectors_group(struct wcodec_vectors_work *work)
+{
+    size_t *begin = work->begin;
+    memset(begin, 0, (work->m + 1) * sizeof *begin);
+    for (size_t i = 0; i < work->n; i++)
+        begin[work->index[i] + 1]++;
+    for (size_t k = 0; k < work->m; k++)
+        begin[k + 1] += begin[k];
+    /* begin[k] moves to the end of its rows, which is where the next begins. */
+    for (size_t i = 0; i < work->n; i++)
+        work->order[begin[work->index[i]]++] = i;
+    memmove(begin + 1, begin, work->m * sizeof *begin);
+    begin[0] = 0;
+}
+
+static void sift(uint64_t *heap, size_t at, size_t count)
+{
+    const uint64_t value = heap[at];
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && heap[child + 1] > heap[child])
+            child++;
+        if (heap[child] <= value)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = value;
+}
+
+/* A heap: no memory, and no time but n log n. */
+static void sort(uint64_t *keys, size_t count)
+{
+    for (size_t i = count / 2; i-- > 0;)
+        sift(keys, i, count);
+    for (size_t end = count; end-- > 1;) {
+        const uint64_t last = keys[end];
+        keys[end] = keys[0];
+        keys[0] = last;
+        sift(keys, 0, end);
+    }
+}
+
+/* By distance, then by number: bits of numbers that are not negative are in their order. */
+static void sort_by_distance(const struct wcodec_vectors_work *work, uint64_t *order, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        order[i] |= (uint64_t)wcodec_f32_bits(work->distance[order[i]]) << 32;
+    sort(order, count);
+    for (size_t i = 0; i < count; i++)
+        order[i] &= UINT32_MAX;
+}
+
+static void mean_of(const struct wcodec_vectors_work *work, const uint64_t *order, size_t count,
+                    float *mean)
+{
+    enum { COLUMNS = 64 };
+    for (size_t first = 0; first < work->width; first += COLUMNS) {
+        const size_t left = work->width - first, columns = left < COLUMNS ? left : COLUMNS;
+        double sum[COLUMNS] = {0};
+        for (size_t i = 0; i < count; i++) {
+            const float *row = work->rows + order[i] * work->width + first;
+            for (size_t j = 0; j < columns; j++)
+                sum[j] += (double)row[j];
+        }
+        for (size_t j = 0; j < columns; j++)
+            mean[first + j] = (float)(sum[j] / (double)count);
+    }
+}
+
+static void reduce_anchor(void *opaque, size_t k, bool trimmed)
+{
+    struct wcodec_vectors_work *work = opaque;
+    uint64_t *order = work->order + work->begin[k];
+    const size_t count = work->begin[k + 1] - work->begin[k], trim = trimmed ? count / 10 : 0;
+    if (count == 0)
+        return;
+    if (trimmed)
+        sort_by_distance(work, order, count);
+    mean_of(work, order + trim, count - 2 * trim, work->means + k * work->width);
+}
+
+static void reduce_trimmed(void *work, size_t k)
+{
+    reduce_anchor(work, k, true);
+}
+
+static void reduce_plain(void *work, size_t k)
+{
+    reduce_anchor(work, k, false);
+}
+
+void wcodec_vectors_means(struct wcodec_vectors_work *work, bool trimmed)
+{
+    wcodec_vectors_group(work);
+    wcodec_run(work->context, trimmed ? reduce_trimmed : reduce_plain, work, work->m);
+}
+
+void wcodec_vectors_update(struct wcodec_vectors_work *work, float part)
+{
+    const float most = 0.1f;
+    for (size_t k = 0; k < work->m; k++) {
+        float *anchor = work->anchors + k * work->width;
+        const float *mean = work->means + k * work->width;
+        for (size_t j = 0; work->begin[k] != work->begin[k + 1] && j < work->d; j++) {
+            const float way = mean[j] - anchor[j];
+            const float whole = part * way;
+            const float step = whole > most ? most : whole < -most ? -most : whole;
+            const float moved = anchor[j] + step;
+            anchor[j] = wcodec_vectors_round(moved);
+        }
+    }
+}

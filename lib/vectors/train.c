@@ -1,0 +1,199 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "coding/lossy.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/options.h"
+#include "vectors/vectors.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { ITERATIONS_MAX = 1000000, STABLE = 3 };
+
+static const wcodec_vectors_options defaults = {.struct_size = sizeof defaults,
+                                                .anchors = 1024,
+                                                .cooling = 0.01,
+                                                .step = 0.1,
+                                                .tolerance = 1e-4,
+                                                .min_changes = 10,
+                                                .maintenance = 50};
+
+void wcodec_vectors_options_init_size(wcodec_vectors_options *options, size_t size)
+{
+    wcodec_options_set(options, size, &defaults, sizeof defaults);
+}
+
+static bool is_part(double value)
+{
+    return value >= 0 && value <= 1;
+}
+
+static wcodec_status take_options(const wcodec_vectors_options *from, wcodec_vectors_options *o,
+                                  wcodec_error *err)
+{
+    *o = defaults;
+    wcodec_status status =
+        wcodec_options_take(from, o, sizeof *o, "wcodec_vectors_options_init", err);
+    if (status == WCODEC_OK)
+        status = wcodec_progress_check(&o->progress, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (o->schedule != WCODEC_VECTORS_BEST && o->schedule != WCODEC_VECTORS_COMPAT)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no schedule %d", (int)o->schedule);
+    if (o->reduce != WCODEC_VECTORS_TRIMMED && o->reduce != WCODEC_VECTORS_PLAIN)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no reduction %d", (int)o->reduce);
+    if (o->max_iterations > ITERATIONS_MAX)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "at most %d iterations, and not %" PRIu64,
+                           ITERATIONS_MAX, o->max_iterations);
+    if (!is_part(o->cooling) || !is_part(o->step) || !(o->tolerance >= 0))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "cooling and step are from 0 to 1, and the tolerance is not negative");
+    if (o->max_iterations == 0)
+        o->max_iterations = o->schedule == WCODEC_VECTORS_COMPAT ? 1000 : 100;
+    return WCODEC_OK;
+}
+
+/* After an iteration: count it, report it, and see whether to stop. */
+static wcodec_status report(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
+                            const wcodec_vectors_iteration *iteration, wcodec_error *err)
+{
+    wcodec_status status = wcodec_cancel_check(&work->cancel, err);
+    if (status == WCODEC_OK)
+        status = wcodec_reporter_add(&work->reporter,
+                                     (uint64_t)work->n * work->width * sizeof(float), err);
+    if (status == WCODEC_OK && o->iteration != NULL && o->iteration(o->opaque, iteration) != 0)
+        status = wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    return status;
+}
+
+static wcodec_status train_compat(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
+                                  wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    double temperature = 1, energy = INFINITY;
+    unsigned stable = 0;
+    wcodec_vectors_start_farthest(work);
+    for (uint64_t t = 0; status == WCODEC_OK && t < o->max_iterations && stable < STABLE; t++) {
+        wcodec_vectors_iteration now = {.iteration = t + 1};
+        now.changes = wcodec_vectors_assign(work);
+        status = wcodec_cancel_check(&work->cancel, err);
+        if (status != WCODEC_OK)
+            break;
+        wcodec_vectors_means(work, o->reduce == WCODEC_VECTORS_TRIMMED);
+        wcodec_vectors_update(work, (float)(o->step * temperature / (1 + temperature)));
+        if (o->maintenance != 0 && t > 0 && t % o->maintenance == 0)
+            status =
+                wcodec_vectors_maintain(work, (float)temperature, &now.merged, &now.split, err);
+        now.energy = wcodec_vectors_energy(work);
+        now.anchors = work->m;
+        temperature *= 1 - o->cooling;
+        now.temperature = temperature;
+        stable = fabs(energy - now.energy) < o->tolerance && now.changes < o->min_changes
+                     ? stable + 1
+                     : 0;
+        energy = now.energy;
+        if (status == WCODEC_OK)
+            status = report(work, o, &now, err);
+    }
+    return status;
+}
+
+/* Each anchor without rows goes to the row that is farthest from its own; of equally far ones, the
+ * first. That row then counts as near. */
+static void seed_empty(struct wcodec_vectors_work *work)
+{
+    for (size_t k = 0; k < work->m; k++) {
+        size_t farthest = 0;
+        if (work->begin[k] != work->begin[k + 1])
+            continue;
+        for (size_t i = 1; i < work->n; i++)
+            if (work->distance[i] > work->distance[farthest])
+                farthest = i;
+        memcpy(work->means + k * work->width, work->rows + farthest * work->width,
+               work->width * sizeof *work->means);
+        work->distance[farthest] = 0;
+    }
+}
+
+static wcodec_status train_best(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
+                                wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    uint64_t changes = 1;
+    wcodec_vectors_start_random(work, o->seed);
+    for (uint64_t t = 0; status == WCODEC_OK && t < o->max_iterations && changes != 0; t++) {
+        changes = wcodec_vectors_assign(work);
+        status = wcodec_cancel_check(&work->cancel, err);
+        if (status != WCODEC_OK)
+            break;
+        wcodec_vectors_means(work, false);
+        seed_empty(work);
+        memcpy(work->anchors, work->means, work->m * work->width * sizeof *work->anchors);
+        const wcodec_vectors_iteration now = {.iteration = t + 1,
+                                              .energy = wcodec_vectors_energy(work),
+                                              .changes = changes,
+                                              .anchors = work->m};
+        status = report(work, o, &now, err);
+    }
+    for (size_t i = 0; i < work->m * work->width; i++)
+        work->anchors[i] = wcodec_vectors_round(work->anchors[i]);
+    return status;
+}
+
+/* Anchors as F16, and the indices, which become the object's. */
+static wcodec_status keep(struct wcodec_vectors_work *work, wcodec_vectors **vectors,
+                          wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &work->context->allocator;
+    wcodec_vectors *v = wcodec_alloc_zeroed(allocator, sizeof *v);
+    uint16_t *anchor = wcodec_alloc_array(allocator, (uint64_t)work->m * work->d, sizeof *anchor);
+    if (v == NULL || anchor == NULL) {
+        wcodec_free(allocator, v);
+        wcodec_free(allocator, anchor);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu anchors", work->m);
+    }
+    for (size_t k = 0; k < work->m; k++)
+        for (size_t j = 0; j < work->d; j++)
+            anchor[k * work->d + j] = wcodec_f16_from_f32(work->anchors[k * work->width + j]);
+    *v = (wcodec_vectors){.allocator = *allocator,
+                          .rows = work->n,
+                          .anchors = work->m,
+                          .dimensions = work->d,
+                          .anchor = anchor,
+                          .index = work->index};
+    work->index = NULL;
+    *vectors = v;
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_vectors_train(wcodec_context *context, const wcodec_vector_rows *rows,
+                                   const wcodec_vectors_options *options, wcodec_vectors **vectors,
+                                   wcodec_error *err)
+{
+    struct wcodec_vectors_work work;
+    wcodec_vectors_options o;
+    wcodec_status status = take_options(options, &o, err);
+    if (status == WCODEC_OK)
+        status = wcodec_vectors_work_init(&work, context, rows, o.anchors, err);
+    if (status != WCODEC_OK)
+        return status;
+    wcodec_reporter_init(&work.reporter, &o.progress,
+                         o.max_iterations * work.n * work.width * sizeof(float));
+    wcodec_cancel_init(&work.cancel, &work.reporter);
+    status = o.schedule == WCODEC_VECTORS_COMPAT ? train_compat(&work, &o, err)
+                                                 : train_best(&work, &o, err);
+    /* Anchors moved after the last assignment. */
+    if (status == WCODEC_OK)
+        (void)wcodec_vectors_assign(&work);
+    if (status == WCODEC_OK)
+        status = wcodec_cancel_check(&work.cancel, err);
+    if (status == WCODEC_OK)
+        status = wcodec_reporter_end(&work.reporter, err);
+    if (status == WCODEC_OK)
+        status = keep(&work, vectors, err);
+    wcodec_vectors_work_free(&work);
+    return status;
+}

@@ -1,0 +1,85 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Training of anchors: rows as binary32, and the steps that schedules are made of. Each step is a
+ * function of the whole work, so that a device can take its place. */
+#ifndef WCODEC_VECTORS_VECTORS_H
+#define WCODEC_VECTORS_VECTORS_H
+
+#include "backends/cpu/nearest.h"
+#include "core/cancel.h"
+#include "core/context.h"
+#include <wcodec/vectors.h>
+
+enum { WCODEC_VECTORS_BLOCK = 256 /* rows that a task takes; sums are made block by block */ };
+
+struct wcodec_vectors {
+    wcodec_allocator allocator;
+    uint64_t rows, anchors, dimensions;
+    uint16_t *anchor;
+    uint32_t *index;
+    uint32_t flags;
+};
+
+struct wcodec_vectors_work {
+    wcodec_context *context;
+    struct wcodec_cpu_nearest_dsp dsp;
+    struct wcodec_reporter reporter;
+    struct wcodec_cancel cancel;
+    size_t n, d;
+    size_t width;      /* d up to a multiple of WCODEC_NEAREST_GROUP; what is added is 0 */
+    size_t m, room;    /* anchors, and for how many there is memory */
+    float *rows;       /* n * width */
+    float *anchors;    /* room * width */
+    float *panels;     /* the anchors, as the kernel takes them */
+    float *distance;   /* of each row to its anchor, when they were assigned */
+    uint32_t *index;   /* of each row; UINT32_MAX: none yet */
+    uint64_t *order;   /* rows by their anchors, by wcodec_vectors_group() */
+    size_t *begin;     /* room + 1: where those of each anchor begin in it */
+    float *means;      /* room * width */
+    double *block_sum; /* of each block of rows */
+    size_t *block_count;
+};
+
+/* Rows of a tensor as binary32, checked. On failure nothing is left. */
+wcodec_status wcodec_vectors_work_init(struct wcodec_vectors_work *work, wcodec_context *context,
+                                       const wcodec_vector_rows *rows, uint64_t anchors,
+                                       wcodec_error *err);
+void wcodec_vectors_work_free(struct wcodec_vectors_work *work);
+/* Memory for so many anchors; those that there are stay. */
+wcodec_status wcodec_vectors_work_grow(struct wcodec_vectors_work *work, size_t anchors,
+                                       wcodec_error *err);
+
+static inline size_t wcodec_vectors_blocks(const struct wcodec_vectors_work *work)
+{
+    return (work->n + WCODEC_VECTORS_BLOCK - 1) / WCODEC_VECTORS_BLOCK;
+}
+
+/* Squared distance of two rows of `width` numbers, as the kernels make it. */
+float wcodec_vectors_distance(const float *a, const float *b, size_t width);
+
+/* Give each row its nearest anchor. Returns how many got another. */
+size_t wcodec_vectors_assign(struct wcodec_vectors_work *work);
+/* Mean squared distance to the anchors as they are now. */
+double wcodec_vectors_energy(struct wcodec_vectors_work *work);
+/* Order the rows by their anchors, and by number within one. */
+void wcodec_vectors_group(struct wcodec_vectors_work *work);
+/* Means of the rows of each anchor; trimmed: without the tenth at either end by distance, and the
+ * order is by distance then. Those of anchors without rows are left as they were. */
+void wcodec_vectors_means(struct wcodec_vectors_work *work, bool trimmed);
+/* Move the anchors towards their means, by that part of the way and at most 0.1 a dimension, to
+ * numbers of F16. */
+void wcodec_vectors_update(struct wcodec_vectors_work *work, float part);
+
+/* Anchors to begin with: the rows that are farthest from those before; or by random numbers. */
+void wcodec_vectors_start_farthest(struct wcodec_vectors_work *work);
+void wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint64_t seed);
+
+/* Merge anchors that are close to each other, and split those of many or distant rows. */
+wcodec_status wcodec_vectors_maintain(struct wcodec_vectors_work *work, float temperature,
+                                      uint64_t *merged, uint64_t *split, wcodec_error *err);
+
+/* A number rounded to F16. */
+float wcodec_vectors_round(float value);
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Vectors: golden values of the published runs, the same results by every number of threads and
+ * level of the CPU, energies of the default schedule, input that is refused, failing memory, and
+ * the files. */
+#include "support_memory.h"
+
+#include "backends/cpu/cpu_level.h"
+#include "backends/cpu/nearest.h"
+#include "coding/lossy.h"
+
+#include <math.h>
+
+/* The published test data, as F16. */
+static uint16_t *make_rows(size_t n, size_t d, wcodec_vector_rows *rows)
+{
+    uint16_t *data = malloc(n * d * sizeof *data);
+    assert_non_null(data);
+    for (size_t i = 0; i < n * d; i++)
+        data[i] = wcodec_f16_from_f32(5 * (float)(i / d % 3) + 0.5f * sinf((float)i * 0.1f));
+    *rows =
+        (wcodec_vector_rows){.dtype = WCODEC_DTYPE_F16, .count = n, .dimensions = d, .data = data};
+    return data;
+}
+
+/* What the published runs were made with. */
+static void set_published(wcodec_vectors_options *o, uint64_t anchors)
+{
+    wcodec_vectors_options_init(o);
+    o->anchors = anchors;
+    o->schedule = WCODEC_VECTORS_COMPAT;
+    o->cooling = 0.05;
+    o->step = 0.2;
+    o->max_iterations = 50;
+    o->tolerance = 1e-3;
+    o->min_changes = 1;
+    o->maintenance = 20;
+}
+
+enum { KEPT = 64 };
+
+struct course {
+    wcodec_vectors_iteration at[KEPT];
+    uint64_t count, stop;
+};
+
+static int note(void *opaque, const wcodec_vectors_iteration *iteration)
+{
+    struct course *course = opaque;
+    if (course->count < KEPT)
+        course->at[course->count] = *iteration;
+    course->count++;
+    return course->stop != 0 && course->count >= course->stop;
+}
+
+static wcodec_vectors *train(unsigned threads, const wcodec_vector_rows *rows,
+                             wcodec_vectors_options *o, struct course *course)
+{
+    wcodec_context *context = support_context(threads, NULL);
+    wcodec_vectors *vectors;
+    wcodec_error err;
+    *course = (struct course){0};
+    o->iteration = note;
+    o->opaque = course;
+    if (wcodec_vectors_train(context, rows, o, &vectors, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    wcodec_context_destroy(context);
+    return vectors;
+}
+
+static void expect_golden(size_t n, size_t d, uint64_t anchors, wcodec_vectors_reduce reduce,
+                          uint64_t iterations, uint64_t at, double energy, double error)
+{
+    wcodec_vector_rows rows;
+    wcodec_vectors_options o;
+    struct course course;
+    uint16_t *data = make_rows(n, d, &rows);
+    set_published(&o, anchors);
+    o.reduce = reduce;
+    wcodec_vectors_destroy(train(2, &rows, &o, &course));
+    if (iterations != 0)
+        assert_int_equal(course.count, iterations);
+    if (fabs(course.at[at - 1].energy - energy) > error)
+        fail_msg("energy %.7f, not %.7f", course.at[at - 1].energy, energy);
+    free(data);
+}
+
+static void golden(void **state)
+{
+    (void)state;
+    expect_golden(1000, 64, 32, WCODEC_VECTORS_TRIMMED, 8, 8, 0.287837, 5e-7);
+    expect_golden(300, 64, 10, WCODEC_VECTORS_TRIMMED, 0, 20, 2.339, 5e-4);
+}
+
+/* The published log; under ThreadSanitizer the small cases say as much. */
+static void golden_log(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_vectors_options o;
+    struct course course;
+    (void)state;
+    if (SUPPORT_TSAN)
+        skip();
+    uint16_t *data = make_rows(10000, 128, &rows);
+    set_published(&o, 256);
+    o.reduce = WCODEC_VECTORS_PLAIN;
+    wcodec_vectors_destroy(train(2, &rows, &o, &course));
+    assert_int_equal(course.count, 31);
+    assert_true(fabs(course.at[9].temperature - 0.5987) < 5e-5);
+    assert_true(fabs(course.at[9].energy - 0.0099) < 5e-5);
+    assert_true(fabs(course.at[8].energy - course.at[9].energy - 0.000012) < 5e-7);
+    assert_int_equal(course.at[9].changes, 4);
+    assert_int_equal(course.at[20].merged, 244);
+    assert_true(fabs(course.at[30].energy - 0.011276) < 5e-7);
+    o.reduce = WCODEC_VECTORS_TRIMMED;
+    wcodec_vectors_destroy(train(2, &rows, &o, &course));
+    assert_int_equal(course.count, 31);
+    assert_true(fabs(course.at[19].energy - 0.009936) < 5e-7);
+    assert_true(fabs(course.at[30].energy - 0.011367) < 5e-7);
+    free(data);
+}
+
+static void best_is_better(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_vectors_options o;
+    struct course course;
+    (void)state;
+    uint16_t *data = make_rows(300, 64, &rows);
+    wcodec_vectors_options_init(&o);
+    o.anchors = 22;
+    wcodec_vectors_destroy(train(2, &rows, &o, &course));
+    /* That of k-means from three random starts is 0.50, 0.55 and 0.72. */
+    assert_true(course.at[course.count - 1].energy < 0.50);
+    for (uint64_t i = 1; i < course.count; i++)
+        assert_true(course.at[i].energy <= course.at[i - 1].energy * (1 + 1e-6));
+    free(data);
+}
+
+static void threads_change_nothing(void **state)
+{
+    wcodec_vector_rows rows;
+    struct course course;
+    (void)state;
+    uint16_t *data = make_rows(1003, 30, &rows);
+    for (int schedule = WCODEC_VECTORS_BEST; schedule <= WCODEC_VECTORS_COMPAT; schedule++) {
+        wcodec_vectors *first = NULL;
+        for (unsigned threads = 1; threads <= 5; threads += 2) {
+            wcodec_vectors_options o;
+            wcodec_vectors_info a, b;
+            set_published(&o, 21);
+            o.schedule = (wcodec_vectors_schedule)schedule;
+            o.seed = 7;
+            wcodec_vectors *vectors = train(threads, &rows, &o, &course);
+            wcodec_vectors_describe(vectors, &b);
+            wcodec_vectors_describe(first != NULL ? first : vectors, &a);
+            assert_int_equal(a.anchors, b.anchors);
+            assert_memory_equal(a.anchor, b.anchor, a.anchors * a.dimensions * 2);
+            assert_memory_equal(a.index, b.index, a.rows * 4);
+            if (first == NULL)
+                first = vectors;
+            else
+                wcodec_vectors_destroy(vectors);
+        }
+        wcodec_vectors_destroy(first);
+    }
+    free(data);
+}
+
+/* Numbers among which many distances are equal. */
+static void levels_are_equal(void **state)
+{
+    struct wcodec_cpu_nearest_dsp plain, dsp;
+    uint64_t seed = support_seed();
+    enum { ROWS = 37, WIDTH = 20, PANELS = 3 };
+    float rows[ROWS * WIDTH], panels[PANELS * WIDTH * WCODEC_NEAREST_LANES], a[ROWS], b[ROWS];
+    uint32_t i[ROWS], j[ROWS];
+    (void)state;
+    wcodec_cpu_nearest_dsp_init_scalar(&plain);
+    for (unsigned round = 0; round < 200; round++) {
+        const unsigned values = round % 2 == 0 ? 3 : 1 << 20;
+        for (size_t k = 0; k < ROWS * WIDTH; k++)
+            rows[k] = (float)(support_random(&seed) % values) * 0.37f;
+        for (size_t k = 0; k < sizeof panels / sizeof *panels; k++)
+            panels[k] = (float)(support_random(&seed) % values) * 0.37f;
+        for (size_t k = 0; k < WIDTH; k++)
+            for (size_t lane = 11; lane < WCODEC_NEAREST_LANES; lane++)
+                panels[((PANELS - 1) * WIDTH + k) * WCODEC_NEAREST_LANES + lane] = INFINITY;
+        plain.nearest(rows, ROWS, WIDTH, panels, PANELS, a, i);
+        for (unsigned level = 0; level < WCODEC_CPU_LEVELS; level++) {
+            wcodec_cpu_nearest_dsp_init(&dsp, wcodec_cpu_levels() & 1u << level);
+            dsp.nearest(rows, ROWS, WIDTH, panels, PANELS, b, j);
+            assert_memory_equal(a, b, sizeof a);
+            assert_memory_equal(i, j, sizeof i);
+        }
+    }
+}
+
+static void expect_refused(const wcodec_vector_rows *rows, uint64_t anchors, wcodec_status status,
+                           const char *text)
+{
+    wcodec_context *context = support_context(2, NULL);
+    wcodec_vectors_options o;
+    wcodec_vectors *vectors = NULL;
+    wcodec_error err;
+    wcodec_vectors_options_init(&o);
+    o.anchors = anchors;
+    assert_int_equal(wcodec_vectors_train(context, rows, &o, &vectors, &err), status);
+    if (strstr(err.text, text) == NULL)
+        fail_msg("'%s' does not say '%s'", err.text, text);
+    assert_null(vectors);
+    wcodec_context_destroy(context);
+}
+
+static void refused(void **state)
+{
+    wcodec_vector_rows rows, wrong;
+    (void)state;
+    uint16_t *data = make_rows(600, 5, &rows);
+    expect_refused(&rows, 601, WCODEC_ERROR_USAGE, "601 anchors for 600 vectors");
+    expect_refused(&rows, 0, WCODEC_ERROR_USAGE, "0 anchors");
+    wrong = rows;
+    wrong.dimensions = 0;
+    expect_refused(&wrong, 2, WCODEC_ERROR_USAGE, "dimensions");
+    wrong = rows;
+    wrong.dtype = WCODEC_DTYPE_I8;
+    expect_refused(&wrong, 2, WCODEC_ERROR_UNSUPPORTED, "I8");
+    data[5 * 433 + 2] = 0x7C00;
+    expect_refused(&rows, 2, WCODEC_ERROR_USAGE, "row 433: element 2 is infinite");
+    data[5 * 300 + 4] = 0xFE01;
+    expect_refused(&rows, 2, WCODEC_ERROR_USAGE, "row 300: element 4 is NaN");
+    const float large[4] = {0, 1, 65505, 2};
+    wrong =
+        (wcodec_vector_rows){.dtype = WCODEC_DTYPE_F32, .count = 2, .dimensions = 2, .data = large};
+    expect_refused(&wrong, 1, WCODEC_ERROR_USAGE, "row 1: element 0 is beyond 65504");
+    free(data);
+}
+
+static void cancelled(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_vectors_options o;
+    struct course course = {.stop = 3};
+    wcodec_vectors *vectors;
+    (void)state;
+    uint16_t *data = make_rows(300, 8, &rows);
+    wcodec_context *context = support_context(2, NULL);
+    set_published(&o, 8);
+    o.iteration = note;
+    o.opaque = &course;
+    assert_int_equal(wcodec_vectors_train(context, &rows, &o, &vectors, NULL),
+                     WCODEC_ERROR_CANCELLED);
+    assert_int_equal(course.count, 3);
+    wcodec_context_destroy(context);
+    free(data);
+}
+
+/* Each allocation fails once. */
+static void out_of_memory(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_vectors_options o;
+    wcodec_status status = WCODEC_ERROR_MEMORY;
+    (void)state;
+    uint16_t *data = make_rows(300, 8, &rows);
+    set_published(&o, 10);
+    for (long n = 0; status != WCODEC_OK; n++) {
+        struct support_allocator allocator;
+        wcodec_vectors *vectors = NULL;
+        support_allocator_init(&allocator, SUPPORT_NEVER);
+        wcodec_context *context = support_context(1, &allocator.allocator);
+        const long before = allocator.balance;
+        allocator.once = true;
+        allocator.left = n;
+        status = wcodec_vectors_train(context, &rows, &o, &vectors, NULL);
+        assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY);
+        wcodec_vectors_destroy(vectors);
+        if (status != WCODEC_OK)
+            assert_int_equal(allocator.balance, before);
+        wcodec_context_destroy(context);
+        assert_int_equal(allocator.balance, 0);
+    }
+    free(data);
+}
+
+struct file {
+    uint8_t bytes[20000];
+    size_t size;
+};
+
+static int append(void *opaque, const void *data, size_t size)
+{
+    struct file *file = opaque;
+    assert_true(size <= sizeof file->bytes - file->size);
+    memcpy(file->bytes + file->size, data, size);
+    file->size += size;
+    return 0;
+}
+
+static void files(void **state)
+{
+    static struct file file[3];
+    wcodec_vector_rows rows;
+    wcodec_vectors_options o;
+    struct course course;
+    wcodec_vectors_info a, b;
+    wcodec_vectors_quality quality;
+    wcodec_vectors *copy = NULL;
+    (void)state;
+    uint16_t *data = make_rows(700, 6, &rows);
+    wcodec_context *context = support_context(1, NULL);
+    wcodec_vectors_options_init(&o);
+    o.anchors = 40;
+    wcodec_vectors *vectors = train(1, &rows, &o, &course);
+    for (int part = 0; part < 3; part++) {
+        file[part].size = 0;
+        assert_int_equal(
+            wcodec_vectors_export(vectors, (wcodec_vectors_part)part, append, &file[part], NULL),
+            WCODEC_OK);
+    }
+    static const uint8_t head[] = {0x41, 0x43, 0x4C, 0x56, 1,    0, 40, 0, 0, 0,
+                                   6,    0,    0,    0,    0xBC, 2, 0,  0, 0};
+    assert_int_equal(file[0].size, sizeof head);
+    assert_memory_equal(file[0].bytes, head, sizeof head);
+    const void *bytes[3] = {file[0].bytes, file[1].bytes, file[2].bytes};
+    size_t size[3] = {file[0].size, file[1].size, file[2].size};
+    assert_int_equal(wcodec_vectors_import(context, bytes, size, &copy, NULL), WCODEC_OK);
+    wcodec_vectors_describe(vectors, &a);
+    wcodec_vectors_describe(copy, &b);
+    assert_memory_equal(a.anchor, b.anchor, 40 * 6 * 2);
+    assert_memory_equal(a.index, b.index, 700 * 4);
+    assert_int_equal(wcodec_vectors_evaluate(context, copy, &rows, 50, 10, NULL, &quality, NULL),
+                     WCODEC_OK);
+    assert_true(quality.recall > 0 && quality.recall <= 1 && quality.index_bits <= log2(40));
+    assert_true(quality.largest >= quality.smallest && quality.empty == 0);
+    wcodec_vectors_destroy(copy);
+    /* An index that is none, anchors that are not finite, sizes, magic, version, flags. */
+    for (unsigned wrong = 0; wrong < 6; wrong++) {
+        static const unsigned part[] = {2, 1, 0, 0, 0, 0}, at[] = {0, 1, 0, 4, 18, 6};
+        static const uint8_t value[] = {40, 0x7C, 0, 2, 4, 41};
+        const uint8_t before = file[part[wrong]].bytes[at[wrong]];
+        if (wrong == 0)
+            memset(file[2].bytes, 0, 4);
+        file[part[wrong]].bytes[at[wrong]] = value[wrong];
+        const wcodec_status status = wcodec_vectors_import(context, bytes, size, &copy, NULL);
+        assert_int_equal(status,
+                         wrong == 3 || wrong == 4 ? WCODEC_ERROR_NEWER : WCODEC_ERROR_CORRUPT);
+        file[part[wrong]].bytes[at[wrong]] = wrong == 0 ? 0 : before;
+    }
+    for (unsigned part = 0; part < 3; part++) {
+        size[part]--;
+        assert_int_equal(wcodec_vectors_import(context, bytes, size, &copy, NULL),
+                         WCODEC_ERROR_CORRUPT);
+        size[part]++;
+    }
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(golden),
+                                       cmocka_unit_test(golden_log),
+                                       cmocka_unit_test(best_is_better),
+                                       cmocka_unit_test(threads_change_nothing),
+                                       cmocka_unit_test(levels_are_equal),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(cancelled),
+                                       cmocka_unit_test(out_of_memory),
+                                       cmocka_unit_test(files)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
