@@ -356,13 +356,22 @@ stage_dist () {
     rm -rf build/check-dist
 }
 
-# Debian packages of the tarball, and what a bare system does with them.
+# Packages of the tarball: RPMs, and Debian's, and what a bare system does with these.
 stage_package () {
+    tarball_ready package || return
+    rm -rf build/check-package
+    # Without what it says that it needs: of RPM's own packages a machine with another manager has none.
+    if command -v rpmbuild >/dev/null; then
+        mkdir -p build/check-package/rpm/SOURCES
+        cp "$tarball" build/check-package/rpm/SOURCES/
+        one package packaging/wcodec.spec rpmbuild -ba --nodeps \
+            --define "_topdir $top/build/check-package/rpm" packaging/wcodec.spec
+    else
+        skipped package "no rpmbuild"
+    fi
     for tool in dpkg-buildpackage dh dh_python3; do
         command -v $tool >/dev/null || { skipped package "no $tool"; return; }
     done
-    tarball_ready package || return
-    rm -rf build/check-package
     # Its tests are run by the dist and minimal stages.
     one package scripts/make-deb env DEB_BUILD_OPTIONS="nocheck parallel=$jobs" scripts/make-deb \
         --build="$top/build/check-package/build" --output="$top/build/check-package/debs" "$tarball" ||

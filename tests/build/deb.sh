@@ -29,7 +29,7 @@ else
 fi
 
 if command -v hardening-check >/dev/null; then
-    for package in libwcodec0 wcodec libwcodec-plugin-opencl libwcodec-plugin-cuda; do
+    for package in libwcodec0 wcodec wcodec-mpi libwcodec-plugin-opencl libwcodec-plugin-cuda; do
         deb=$(find "$folder" -maxdepth 1 -name "${package}_*.deb")
         [ -n "$deb" ] || { skip "no $package"; continue; }
         dpkg-deb -x "$deb" "$work/$package"
@@ -60,7 +60,7 @@ cd /packages
 rm -f ./*-dbgsym_*.deb
 dpkg-query -W -f '${Package}\n' | sort >/before
 apt-get -q -y --no-install-recommends install ./*.deb gcc libc6-dev pkg-config python3-numpy
-for test in round-trip library python plugins; do
+for test in round-trip library python plugins mpi; do
     mkdir /test
     AUTOPKGTEST_TMP=/test sh tests/$test
     rm -r /test
@@ -80,7 +80,7 @@ END
 mmdebstrap -q --variant=apt --customize-hook="copy-in $work/packages /" \
     --customize-hook='chroot "$1" sh /packages/try' bookworm /dev/null "${WCODEC_APT_SOURCES:-/etc/apt/sources.list.d/debian.sources}" >"$work/log" 2>&1
 status=$?
-for step in round-trip library python plugins again removed; do
+for step in round-trip library python plugins mpi again removed; do
     run "in a bare system: $step" grep -q "^passed: $step\$" "$work/log"
 done
 [ $status -eq 0 ] && [ "$failed" -eq 0 ] || tail -n 40 "$work/log"

@@ -11,6 +11,7 @@ debian=$top_srcdir/packaging/debian
 run "Debian's symbols are those of the map (else: scripts/symbols)" \
     diff "$work/symbols" "$debian/libwcodec0.symbols"
 run "Debian's version" grep -q "^wcodec ($PACKAGE_VERSION-" "$debian/changelog"
+run "RPM's version" grep -q "^Version: *$PACKAGE_VERSION\$" "$top_srcdir/packaging/wcodec.spec"
 run "Python's version" grep -q "^version = \"$PACKAGE_VERSION\"" "$top_srcdir/python/pyproject.toml"
 
 refuses () {
