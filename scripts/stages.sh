@@ -369,6 +369,7 @@ stage_package () {
     else
         skipped package "no rpmbuild"
     fi
+    one package tests/build/reproducible.sh sh tests/build/reproducible.sh "$tarball"
     for tool in dpkg-buildpackage dh dh_python3; do
         command -v $tool >/dev/null || { skipped package "no $tool"; return; }
     done
