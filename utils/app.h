@@ -41,7 +41,8 @@ struct app {
     struct made_file *made; /* so that no other input's output takes their place */
     size_t made_count;
     struct sums sums;
-    bool removes_later; /* --rm: `done` go in the end (utils/removal.h) */
+    size_t mirror_length; /* 0, or of a mirror's folder, with which paths of outputs begin */
+    bool removes_later;   /* --rm: `done` go in the end (utils/removal.h) */
     struct input *done;
     size_t done_count;
     struct external *external; /* NULL: nothing was asked for */

@@ -8,6 +8,7 @@
 #include "utils/describe.h"
 #include "utils/encode.h"
 #include "utils/external.h"
+#include "utils/directory.h"
 #include "utils/input.h"
 #include "utils/json.h"
 #include "utils/model_index.h"
@@ -159,7 +160,8 @@ static bool is_current(struct app *app, const char *path, const struct source *s
         /* A delta is no substitute where none was asked for. */
         if (current && bases_needed(reader) && !is_delta_wanted(&app->options))
             current = false;
-        if (current && app->options.remove)
+        /* Who begins again to mend what a disk has lost must not be told that all is well. */
+        if (current && !app->options.no_verify)
             current = bases_set(app, path, reader, damage) == WCODEC_OK &&
                       wcodec_reader_test(reader, 0, 0, &decode, damage) == WCODEC_OK;
         wcodec_reader_close(reader);
@@ -325,9 +327,8 @@ void compress_file(struct app *app, const char *name, const char *target)
         results_add(app, name, target, "up to date", NULL);
         done = true;
     } else if (exit_code_of(damage.status) == EXIT_CORRUPT) {
-        app_fail(app, EXIT_FAILED,
-                 "%s: exists already, but is damaged (%s): the input is kept; -f makes it anew",
-                 target, damage.text);
+        app_fail(app, EXIT_FAILED, "%s: exists already, but is damaged (%s)%s; -f makes it anew",
+                 target, damage.text, app->options.remove ? ": the input is kept" : "");
     } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output)
                                              : output_open_stdout(app, &input.stat, &output))) {
         done = write_container(app, &source, &output);

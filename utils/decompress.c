@@ -5,6 +5,7 @@
  * what is left of damaged files. */
 #include "utils/app.h"
 #include "utils/bases.h"
+#include "utils/directory.h"
 #include "utils/input.h"
 #include "utils/json.h"
 #include "utils/model_index.h"

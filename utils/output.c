@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/output.h"
+#include "utils/directory.h"
 #include "utils/input.h"
 #include "utils/signals.h"
 
@@ -47,17 +48,21 @@ static bool is_system_link(const char *path)
             (!strchr(path + 5, '/') || strncmp(path, "/dev/fd/", 8) == 0));
 }
 
-/* Is `path` free, or may it be replaced? Sets *in_place for what must be written to instead. */
-static bool check_target(struct app *app, const char *path, const struct stat *input,
+/* Is the output's name free, or may what has it be replaced? Sets *in_place for what must be
+ * written to instead. */
+static bool check_target(struct app *app, const struct output *output, const struct stat *input,
                          bool *in_place)
 {
+    const char *path = output->name;
+    const int dir = output->dir_fd;
     struct stat now, target;
     bool force = app->options.force;
     *in_place = false;
-    if (lstat(path, &now) != 0)
+    if (fstatat(dir, output->base, &now, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT || app_fail_errno(app, path, "cannot be examined", errno);
     if (input && (same_file(&now, input) ||
-                  (S_ISLNK(now.st_mode) && stat(path, &target) == 0 && same_file(&target, input))))
+                  (S_ISLNK(now.st_mode) && fstatat(dir, output->base, &target, 0) == 0 &&
+                   same_file(&target, input))))
         return app_fail(app, EXIT_FAILED, "%s: input and output are the same file", path);
     switch (now.st_mode & S_IFMT) {
     case S_IFREG:
@@ -93,19 +98,22 @@ static bool check_target(struct app *app, const char *path, const struct stat *i
 
 static bool open_directory(struct app *app, const char *path, struct output *output)
 {
-    const char *base = path_base(path);
-    size_t n = (size_t)(base - path);
-    char *dir = n ? strndup(path, n) : strdup(".");
-    output->base = strdup(base);
-    if (!dir || !output->base) {
-        free(dir);
+    output->base = strdup(path_base(path));
+    if (!output->base)
         return app_fail(app, EXIT_FAILED, "%s: out of memory", path);
-    }
-    output->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (output->dir_fd < 0)
-        app_fail_errno(app, dir, "cannot open the output's directory", errno);
-    free(dir);
+    output->dir_fd = directory_open_above(app, path);
     return output->dir_fd >= 0;
+}
+
+/* A device or pipe, which has no temporary name and stays where it is. */
+static bool open_in_place(struct app *app, struct output *output)
+{
+    output->fd = openat(output->dir_fd, output->base, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+    if (output->fd < 0)
+        return app_fail_errno(app, output->name, "cannot open", errno);
+    close(output->dir_fd);
+    output->dir_fd = -1;
+    return true;
 }
 
 /* A hidden name beside the final one that nobody else can have made. */
@@ -146,15 +154,11 @@ bool output_open(struct app *app, const char *path, const struct stat *input, st
     *output = (struct output){.name = path, .fd = -1, .dir_fd = -1};
     if (!*path_base(path))
         return app_fail(app, EXIT_USAGE, "'%s' is no file name", path);
-    if (!check_target(app, path, input, &in_place))
-        return false;
-    if (in_place) {
-        output->fd = open(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
-        return output->fd >= 0 || app_fail_errno(app, path, "cannot open", errno);
+    if (open_directory(app, path, output) && check_target(app, output, input, &in_place)) {
+        output->sync = !in_place && !app->options.no_sync;
+        if (in_place ? open_in_place(app, output) : create_temporary(app, output))
+            return true;
     }
-    output->sync = !app->options.no_sync;
-    if (open_directory(app, path, output) && create_temporary(app, output))
-        return true;
     output_close(output);
     return false;
 }
@@ -375,12 +379,6 @@ void output_attributes_narrow_by(struct output_attributes *a, const struct input
     }
 }
 
-/* Another group gets what everybody has, at most. */
-static mode_t without_group(mode_t mode)
-{
-    return mode & (~(mode_t)070 | (mode & 07) << 3);
-}
-
 static mode_t current_umask(void)
 {
     mode_t mask = umask(077);
@@ -401,12 +399,12 @@ static bool set_attributes(struct app *app, struct output *output,
             app_detail(app, "%s: the owner cannot be kept: %s", output->name, strerror(errno));
         if (fstat(output->fd, &now) == 0 && now.st_gid != a->gid &&
             fchown(output->fd, (uid_t)-1, a->gid) != 0)
-            mode = without_group(mode);
+            mode = mode_without_group(mode);
     }
     if (a->narrowed) {
         struct stat now;
         if (a->mixed || fstat(output->fd, &now) != 0 || now.st_gid != a->group)
-            mode = without_group(mode);
+            mode = mode_without_group(mode);
     }
     if (fchmod(output->fd, mode) != 0)
         return app_fail_errno(app, output->name, "cannot set its mode", errno);
@@ -499,11 +497,4 @@ void output_close(struct output *output)
     free(output->temporary);
     free(output->base);
     *output = (struct output){.fd = -1, .dir_fd = -1};
-}
-
-bool directory_make(struct app *app, const char *path)
-{
-    if (mkdir(path, 0777) == 0 || (errno == EEXIST && path_is_directory(path)))
-        return true;
-    return app_fail_errno(app, path, "cannot make the directory", errno);
 }

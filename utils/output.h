@@ -97,7 +97,4 @@ bool output_fail(struct app *app, const struct output *output, const char *name,
 /* Close; what was not committed is removed. */
 void output_close(struct output *output);
 
-/* Make a directory unless it is there. False: reported. */
-bool directory_make(struct app *app, const char *path);
-
 #endif

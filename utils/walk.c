@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/walk.h"
+#include "utils/directory.h"
 #include "utils/input.h"
 #include "utils/output.h"
 #include "utils/results.h"
@@ -249,15 +250,6 @@ struct mirror {
     size_t count; /* of what was found in it */
 };
 
-/* A link in the place of a folder would lead what is written out of the mirror. */
-static bool make_below(struct app *app, const char *path)
-{
-    struct stat link;
-    if (lstat(path, &link) == 0 && S_ISLNK(link.st_mode))
-        return app_fail(app, EXIT_FAILED, "%s: is a symbolic link, which is not followed", path);
-    return directory_make(app, path);
-}
-
 static bool mirror_visit(struct app *app, void *opaque, const char *relative, bool is_directory)
 {
     struct mirror *mirror = opaque;
@@ -266,12 +258,32 @@ static bool mirror_visit(struct app *app, void *opaque, const char *relative, bo
     bool good = source && target;
     mirror->count++;
     if (good && is_directory)
-        good = make_below(app, target);
+        good = directory_make_like(app, target, source);
     else if (good)
         mirror->make(app, mirror->opaque, source, target);
     free(source);
     free(target);
     return good;
+}
+
+static void mirror_in(struct app *app, struct mirror *mirror)
+{
+    size_t length = strlen(mirror->out);
+    while (length > 1 && mirror->out[length - 1] == '/')
+        length--;
+    char *root = strndup(mirror->out, length);
+    if (!root) {
+        app_fail(app, EXIT_FAILED, "%s: out of memory", mirror->out);
+        return;
+    }
+    mirror->out = root;
+    if (directory_make_like(app, root, mirror->in)) {
+        app->mirror_length = length;
+        if (walk_directory(app, mirror->in, mirror_visit, mirror) && mirror->count == 0)
+            app_warn(app, "%s: holds no files", mirror->in);
+        app->mirror_length = 0;
+    }
+    free(root);
 }
 
 void walk_mirror(struct app *app, const char *in, const char *out, mirror_fn make, void *opaque)
@@ -281,9 +293,8 @@ void walk_mirror(struct app *app, const char *in, const char *out, mirror_fn mak
         app_fail(app, EXIT_USAGE,
                  "%s: lies in '%s', or the other way round; input and output must be apart", out,
                  in);
-    else if (directory_make(app, out) && walk_directory(app, in, mirror_visit, &mirror) &&
-             mirror.count == 0)
-        app_warn(app, "%s: holds no files", in);
+    else
+        mirror_in(app, &mirror);
 }
 
 static bool has_contents_of(struct app *app, const char *target, const struct input *input)

@@ -216,4 +216,72 @@ run 3 "$WCODEC" decompress damaged.wcodec
 missing damaged/m-00001-of-00002.safetensors
 same model/m-00002-of-00002.safetensors damaged/m-00002-of-00002.safetensors
 clean
+
+# A mirror's folders let nobody in whom the source's keep out, whatever the umask is.
+mkdir -m 700 private
+mkdir -m 750 private/sub
+mkdir -m 555 private/sub/fixed
+cp model/config.json private/sub/fixed 2>/dev/null || { chmod 755 private/sub/fixed; cp model/config.json private/sub/fixed; chmod 555 private/sub/fixed; }
+cp model/m-00002-of-00002.safetensors private/c.safetensors
+for mask in 000 022 077; do
+    (umask $mask && "$WCODEC" compress -qr private) || fail "compress with umask $mask"
+    (umask $mask && "$WCODEC" decompress -qr private.wcodec -o public) || fail "decompress with umask $mask"
+    for mirror in private.wcodec public; do
+        is "$(stat -c %a $mirror $mirror/sub $mirror/sub/fixed | tr '\n' ' ')" '700 750 755 '
+    done
+    rm -r private.wcodec public
+done
+chmod 755 private/sub/fixed
+# One that is there keeps what it has.
+mkdir -m 711 private.wcodec
+run 0 "$WCODEC" compress -qr private
+is "$(stat -c %a private.wcodec private.wcodec/sub | tr '\n' ' ')" '711 750 '
+
+# A link in the place of a mirror's folder is not followed, not even one that comes while we look.
+mkdir victim race race/sub
+ln -s ../victim private.wcodec/linked
+mkdir private/linked
+cp model/config.json private/linked
+run 1 "$WCODEC" compress -rf private; says 'private.wcodec/linked: is a symbolic link, which is not followed'
+is "$(ls victim)" ''
+run 1 "$WCODEC" compress -rf private -o private.wcodec/; says 'wcodec/linked: is a symbolic link'
+cp model/m-00002-of-00002.safetensors race/sub/w.safetensors
+echo note >race/sub/note.txt
+cat >exchange.py <<'END'
+"""Exchanges two names again and again, until it is killed. Ends with 77 where that cannot be done."""
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+if not hasattr(libc, "renameat2"):
+    sys.exit(77)
+names = [os.fsencode(name) for name in sys.argv[1:3]]
+while True:
+    if libc.renameat2(-100, names[0], -100, names[1], 2) != 0 and ctypes.get_errno() != 2:
+        sys.exit(77)
+    if len(sys.argv) > 3:
+        open(sys.argv.pop(), "w").close()
+END
+tries=0 exchanged=yes
+while [ $tries -lt 12 ] && [ $exchanged = yes ]; do
+    for what in compress decompress; do
+        rm -rf out.d other
+        mkdir -p out.d/sub
+        ln -s ../victim other
+        rm -f begun
+        "$PYTHON" exchange.py out.d/sub other begun &
+        exchanger=$!
+        while [ ! -e begun ] && kill -0 $exchanger 2>/dev/null; do sleep 0.02; done
+        if [ $what = compress ]; then
+            "$WCODEC" compress -qqrf race -o out.d 2>/dev/null
+        else
+            "$WCODEC" decompress -qqrf race.wcodec -o out.d 2>/dev/null
+        fi
+        kill $exchanger 2>/dev/null || exchanged=no
+        wait $exchanger 2>/dev/null
+        [ -n "$(ls victim)" ] && fail "$what wrote beside its mirror: $(ls victim)"
+        rm -f victim/*
+        [ $what = decompress ] || "$WCODEC" compress -qr race 2>/dev/null
+    done
+    tries=$((tries + 1))
+done
+if [ $exchanged = yes ]; then pass; else skip 'names cannot be exchanged here'; fi
 finish

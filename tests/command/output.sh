@@ -85,6 +85,16 @@ run 0 "$WCODEC" compress -7 -o made.wcodec a.safetensors; says 'with other optio
 rm made.wcodec
 run 0 "$WCODEC" compress -q -T1 --no-sync a.safetensors
 run 0 "$WCODEC" compress -T1 a.safetensors; says 'up to date$'
+# One that has the right name for it and is damaged is not: who begins again may want to mend it.
+cp a.safetensors.wcodec damaged.wcodec
+poke damaged.wcodec $(($(size_of damaged.wcodec) / 3)) 125
+run 3 "$WCODEC" test -q damaged.wcodec
+run 1 "$WCODEC" compress -o damaged.wcodec a.safetensors
+says "damaged.wcodec: exists already, but is damaged (.*tensor '.*'.*); -f makes it anew"
+run 0 "$WCODEC" compress --no-verify -o damaged.wcodec a.safetensors; says 'up to date$'
+run 0 "$WCODEC" compress -fq -o damaged.wcodec a.safetensors
+same damaged.wcodec a.safetensors.wcodec
+rm damaged.wcodec
 run 0 "$WCODEC" compress -f a.safetensors; says ' [kMG]*B/s$'
 run 0 "$WCODEC" compress a.safetensors b.safetensors -fO sums; says 'total: 2 compressed, .* KiB to .* KiB ([0-9.]* %), 0 copied, 0 up to date'
 run 0 "$WCODEC" compress a.safetensors b.safetensors -O sums; says 'total: 0 copied, 2 up to date'

@@ -29,7 +29,10 @@ void deal_take(struct work_share *share, struct app *app, enum work work, const 
 {
     struct deal *deal = (struct deal *)share;
     struct stat stat_of;
-    struct job job = {.work = work, .order = deal->count, .source = strdup(source)};
+    struct job job = {.work = work,
+                      .order = deal->count,
+                      .source = strdup(source),
+                      .mirror_length = app->mirror_length};
     if (target)
         job.target = strdup(target);
     if (stat(source, &stat_of) == 0 && stat_of.st_size > 0)
@@ -181,8 +184,7 @@ void deal_free(struct deal *deal)
     pthread_mutex_destroy(&deal->lock);
 }
 
-void job_run(struct app *app, enum work work, const char *source, const char *target,
-             struct outcome *outcome, char **items)
+void job_run(struct app *app, const struct job *job, struct outcome *outcome, char **items)
 {
     const double begin = clock_seconds();
     free(app->failure);
@@ -190,7 +192,8 @@ void job_run(struct app *app, enum work work, const char *source, const char *ta
     app->failure = *items = NULL;
     app->exit_code = EXIT_DONE;
     app->sums = (struct sums){0};
-    work_run(app, work, source, target);
+    app->mirror_length = job->mirror_length;
+    work_run(app, job->work, job->source, job->target);
     if (app->items) {
         *items = json_dumps(app->items, JSON_COMPACT | JSON_REAL_PRECISION(12));
         json_array_clear(app->items);

@@ -14,9 +14,10 @@
 struct job {
     enum work work;
     char *source;
-    char *target;   /* NULL: nothing is written */
-    uint64_t bytes; /* of the source */
-    size_t order;   /* in which it was found */
+    char *target;         /* NULL: nothing is written */
+    uint64_t bytes;       /* of the source */
+    size_t order;         /* in which it was found */
+    size_t mirror_length; /* app->mirror_length when it was found */
 };
 
 /* What came of one, from the rank that did it. */
@@ -79,8 +80,7 @@ void deal_free(struct deal *deal);
 
 /* Do it here, with an `app` of its own for the rank. The outcome's texts are the app's, and freed
  * by the next call. */
-void job_run(struct app *app, enum work work, const char *source, const char *target,
-             struct outcome *outcome, char **items);
+void job_run(struct app *app, const struct job *job, struct outcome *outcome, char **items);
 
 /* Rates of ranks, who was late, and what failed (report.c); with --json as members of the results.
  */

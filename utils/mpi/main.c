@@ -53,7 +53,7 @@ static void *work_beside(void *opaque)
         job = deal_next(deal, 0);
         pthread_mutex_unlock(&deal->lock);
         if (job)
-            job_run(&worker, job->work, job->source, job->target, &outcome, &items);
+            job_run(&worker, job, &outcome, &items);
     }
     if (!able) {
         pthread_mutex_lock(&deal->lock);
@@ -141,7 +141,7 @@ static void work_for_others(struct app *app)
     outcome.exit_code = worker.exit_code;
     while (!signals_pending() && message_ask(app, asking, &outcome) &&
            message_answered(app, &job, &exit_code, &text) && job.source) {
-        job_run(&worker, job.work, job.source, job.target, &outcome, &items);
+        job_run(&worker, &job, &outcome, &items);
         asking = ASKING_DONE;
         free(text);
         text = NULL;

@@ -22,6 +22,7 @@ struct ask_head {
 };
 
 struct answer_head {
+    uint64_t mirror_length;
     int work;
     int exit_code;
     int is_end, has_target;
@@ -104,7 +105,8 @@ bool message_asked(struct app *app, unsigned *rank, enum asking *asking, struct 
 
 bool message_answer(struct app *app, unsigned rank, const struct job *job, int exit_code)
 {
-    const struct answer_head head = {.work = job ? (int)job->work : 0,
+    const struct answer_head head = {.mirror_length = job ? job->mirror_length : 0,
+                                     .work = job ? (int)job->work : 0,
                                      .exit_code = exit_code,
                                      .is_end = !job,
                                      .has_target = job && job->target};
@@ -126,7 +128,8 @@ bool message_answered(struct app *app, struct job *job, int *exit_code, char **t
     if (!come || !receive_texts(app, &probed, &head, sizeof head, text, &target))
         return false;
     *exit_code = head.exit_code;
-    *job = (struct job){.work = (enum work)head.work,
+    *job = (struct job){.mirror_length = head.mirror_length,
+                        .work = (enum work)head.work,
                         .source = head.is_end ? NULL : *text,
                         .target = head.has_target ? *text + (target - *text) : NULL};
     return true;
