@@ -40,6 +40,8 @@ int directory_open_above(struct app *app, const char *path)
     const size_t length = (size_t)(path_base(path) - path);
     const bool below = app->mirror_length > 0 && length > app->mirror_length;
     size_t at = below ? app->mirror_length : length;
+    while (at > 1 && path[at - 1] == '/')
+        at--;
     char *level = at > 0 ? strndup(path, at) : strdup(".");
     if (!level) {
         app_fail(app, EXIT_FAILED, "%s: out of memory", path);

@@ -163,21 +163,34 @@ static void put_index(struct buffer *b, struct buffer *record, const struct wcod
     }
 }
 
-/* A zstd frame of raw blocks (RFC 8878, 3.1.1): for an index that shrinks so much that readers
- * would take it for a bomb. */
-static void put_raw_frame(struct buffer *b, const uint8_t *data, size_t size)
+/* A zstd frame's header that declares the content's size (RFC 8878, 3.1.1.1): single segment, 8
+ * bytes of it, no checksum. */
+static void put_frame_header(struct buffer *b, uint64_t size)
 {
-    static const uint8_t header[] = {0x28, 0xb5, 0x2f, 0xfd,
-                                     0xe0}; /* magic; single segment, 8 bytes of content size */
+    static const uint8_t header[] = {0x28, 0xb5, 0x2f, 0xfd, 0xe0};
     put_bytes(b, header, sizeof(header));
     put_u64(b, size);
+}
+
+/* Blocks of that frame which are not compressed and not the last. */
+static void put_raw_blocks(struct buffer *b, const uint8_t *data, size_t size)
+{
     for (size_t at = 0, block; at < size; at += block) {
-        uint8_t block_header[3];
+        uint8_t header[3];
         block = size - at < ZSTD_BLOCKSIZE_MAX ? size - at : ZSTD_BLOCKSIZE_MAX;
-        wcodec_store_uint(block_header, block << 3 | (at + block == size), 3);
-        put_bytes(b, block_header, sizeof(block_header));
+        wcodec_store_uint(header, block << 3, sizeof(header));
+        put_bytes(b, header, sizeof(header));
         put_bytes(b, data + at, block);
     }
+}
+
+/* Where the blocks of a frame begin that ZSTD_compress() has made. */
+static size_t blocks_begin(const uint8_t *frame)
+{
+    static const uint8_t dictionary[] = {0, 1, 2, 4}, content[] = {0, 2, 4, 8};
+    const unsigned descriptor = frame[4], single = descriptor >> 5 & 1;
+    const size_t size = content[descriptor >> 6];
+    return (single ? 5U : 6U) + dictionary[descriptor & 3] + (size == 0 && single ? 1 : size);
 }
 
 static int zstd_level(const struct wcodec_index *index, size_t size)
@@ -186,24 +199,48 @@ static int zstd_level(const struct wcodec_index *index, size_t size)
                                                                                 : ZSTD_LEVEL;
 }
 
-static wcodec_status put_frame(struct buffer *b, const uint8_t *data, size_t size, int level,
-                               wcodec_error *err)
+static wcodec_status compress(struct buffer *b, const uint8_t *data, size_t size, int level,
+                              size_t *coded, wcodec_error *err)
 {
     uint8_t *at = buffer_room(b, ZSTD_compressBound(size));
     if (at == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for an index of %zu bytes",
                            size);
-    size_t coded = ZSTD_compress(at, ZSTD_compressBound(size), data, size, level);
-    if (ZSTD_isError(coded))
+    *coded = ZSTD_compress(at, ZSTD_compressBound(size), data, size, level);
+    if (ZSTD_isError(*coded))
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "compressing the index: %s",
-                           ZSTD_getErrorName(coded));
-    if (size > wcodec_index_decoded_max(coded))
-        put_raw_frame(b, data, size);
-    else
+                           ZSTD_getErrorName(*coded));
+    return WCODEC_OK;
+}
+
+/* An index that shrinks so much that readers would take it for a bomb is not compressed at its
+ * beginning: raw blocks stand before those of a frame of all the rest, which know of nothing before
+ * them. */
+static wcodec_status put_frame(struct buffer *b, const uint8_t *data, size_t size, int level,
+                               wcodec_error *err)
+{
+    size_t coded;
+    wcodec_status status = compress(b, data, size, level, &coded, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (size > wcodec_index_decoded_max(coded)) {
+        struct buffer rest = {.allocator = b->allocator};
+        const size_t raw = (size - (size_t)wcodec_index_decoded_max(0)) / 256 + 1;
+        status = compress(&rest, data + raw, size - raw, level, &coded, err);
+        if (status == WCODEC_OK) {
+            const size_t begin = blocks_begin(rest.data);
+            put_frame_header(b, size);
+            put_raw_blocks(b, data, raw);
+            put_bytes(b, rest.data + begin, coded - begin);
+        }
+        wcodec_free(b->allocator, rest.data);
+    } else {
         b->size += coded;
-    return b->failed ? wcodec_fail(err, WCODEC_ERROR_MEMORY,
-                                   "out of memory for an index of %zu bytes", size)
-                     : WCODEC_OK;
+    }
+    if (status == WCODEC_OK && b->failed)
+        status =
+            wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for an index of %zu bytes", size);
+    return status;
 }
 
 wcodec_status wcodec_index_write(const struct wcodec_index *index,

@@ -83,7 +83,7 @@ run 2 ranks 3 "$MPI" compress --nonsense few
 is "$(grep -c 'no such option' err)" 1
 run 1 ranks 2 "$MPI" compress nothing; says 'nothing'
 echo >file
-run 1 ranks 2 "$MPI" compress few -o file/out; says 'file/out: cannot make the directory'
+run 1 ranks 2 "$MPI" compress few -o file/out; says 'file: cannot open the output.s directory'
 run 4 ranks 2 "$MPI" compress --backend=nonsense few -o none; says 'nonsense'; says 'no rank can work'
 run 0 ranks 2 "$MPI" --version; prints '^wcodec-mpi '
 run 0 ranks 2 "$MPI" --help; prints '^Usage'

@@ -73,13 +73,16 @@ static void writes_what_it_read(void **state)
     }
 }
 
-/* A name of 4 MiB of one letter shrinks by more than readers allow. */
+/* A name of 4 MiB of which but the beginning is one letter shrinks by more than readers allow: it is
+ * coded by as much as they do. */
 static void writes_what_shrinks_too_well(void **state)
 {
     (void)state;
     const size_t name_size = (size_t)4 << 20;
     char *name = malloc(name_size + 1);
     memset(name, 'x', name_size);
+    for (size_t i = 0; i < 5000; i++)
+        name[i] = (char)('a' + i * i % 23);
     name[name_size] = 0;
     struct wcodec_index index = {.safetensors = false, .name = name, .mtime = -1};
     struct support_bytes file = {0};
@@ -89,6 +92,8 @@ static void writes_what_shrinks_too_well(void **state)
     assert_int_equal(wcodec_index_write(&index, &wcodec_default_allocator, &coded, &coded_size,
                                         &decoded_size, NULL),
                      WCODEC_OK);
+    assert_true(wcodec_index_decoded_max(coded_size) >= decoded_size);
+    assert_true(coded_size < name_size / 200);
     wcodec_head_write(&(struct wcodec_head){.size = UINT64_MAX}, head);
     wcodec_tail_write(head, 64, coded, coded_size, decoded_size, 128 + coded_size, tail);
     support_put(&file, head, 64);
@@ -100,6 +105,18 @@ static void writes_what_shrinks_too_well(void **state)
     wcodec_index_free(got);
     free(coded);
     free(file.data);
+    struct support_allocator failing;
+    wcodec_status status = WCODEC_ERROR_MEMORY;
+    for (long n = 0; status != WCODEC_OK; n++) {
+        support_allocator_init(&failing, n);
+        failing.once = true;
+        status = wcodec_index_write(&index, &failing.allocator, &coded, &coded_size, &decoded_size,
+                                    NULL);
+        assert_int_equal(status, failing.calls <= n ? WCODEC_OK : WCODEC_ERROR_MEMORY);
+        if (status == WCODEC_OK)
+            wcodec_free(&failing.allocator, coded);
+        assert_int_equal(failing.balance, 0);
+    }
     free(name);
 }
 
