@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "registry/loader.h"
+#include "registry/plugin_file.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -99,6 +100,9 @@ wcodec_status wcodec_plugin_open(const char *folder, const char *name, bool priv
                            "%s is not opened: this program runs with raised privileges", path);
     if (access(path, F_OK) != 0)
         return fail_missing(name, path, errno, err);
+    wcodec_status status = wcodec_plugin_file_check(path, err);
+    if (status != WCODEC_OK)
+        return status;
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (plugin == NULL) {
         const char *reason = dlerror();
@@ -111,7 +115,7 @@ wcodec_status wcodec_plugin_open(const char *folder, const char *name, bool priv
     if (found == NULL)
         return wcodec_fail(err, WCODEC_ERROR_BACKEND,
                            "%s is no plugin of wcodec: it has no symbol %s", path, symbol);
-    wcodec_status status = wcodec_plugin_check(found, name, path, err);
+    status = wcodec_plugin_check(found, name, path, err);
     if (status == WCODEC_OK)
         *backend = found;
     return status;

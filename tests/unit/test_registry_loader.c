@@ -70,7 +70,38 @@ static void test_no_shared_object(void **state)
     mkdir(path, 0700);
     refused(folder, "text", false, "cannot be opened: ");
     rmdir(path);
+    /* Nobody writes to it: who opens it would wait. */
+    assert_int_equal(mkfifo(path, 0600), 0);
+    refused(folder, "text", false, "it is not a regular file");
+    unlink(path);
     rmdir(folder);
+}
+
+/* As an upgrade leaves it that was interrupted: at each of these sizes dlopen() died of it, or says
+ * itself what is wrong. */
+static void test_cut_off(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/wcodec-loader.XXXXXX", path[200], whole[4096];
+    char *plugins = support_plugin_folder();
+    assert_non_null(mkdtemp(folder));
+    snprintf(whole, sizeof whole, "%s/wcodec_fake.so", plugins);
+    snprintf(path, sizeof path, "%s/wcodec_fake.so", folder);
+    FILE *from = fopen(whole, "rb"), *to = fopen(path, "wb");
+    assert_non_null(from);
+    assert_non_null(to);
+    for (int byte; (byte = getc(from)) != EOF;)
+        putc(byte, to);
+    fclose(from);
+    fclose(to);
+    static const off_t sizes[] = {12000, 5000, 4096, 2000, 200, 100, 64, 20, 0};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_int_equal(truncate(path, sizes[i]), 0);
+        refused(folder, "fake", false, "cannot be opened: ");
+    }
+    unlink(path);
+    rmdir(folder);
+    free(plugins);
 }
 
 /* Each function that is missing is named. */
@@ -154,8 +185,8 @@ static void test_conform(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_no_shared_object),
-        cmocka_unit_test(test_each_function), cmocka_unit_test(test_each_size),
-        cmocka_unit_test(test_conform)};
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_no_shared_object),
+        cmocka_unit_test(test_cut_off),   cmocka_unit_test(test_each_function),
+        cmocka_unit_test(test_each_size), cmocka_unit_test(test_conform)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
