@@ -68,6 +68,9 @@ wcodec_status wcodec_compress_path(wcodec_context *context, const char *path, co
                                                     .apply_umask = true,
                                                     .set_mtime = true,
                                                     .mtime = st.st_mtim,
+                                                    .set_owner = true,
+                                                    .uid = st.st_uid,
+                                                    .gid = st.st_gid,
                                                     .replace = true};
     status = wcodec_safefile_commit(&file, &attributes, err);
     if (status == WCODEC_OK && report)

@@ -56,6 +56,30 @@ static void test_compresses(void **state)
     umask(before);
 }
 
+/* What a group may do is for that group. */
+static void test_group(void **state)
+{
+    (void)state;
+    const gid_t other = 65534;
+    struct stat st;
+    wcodec_error err = {0};
+    wcodec_context *context = support_context(1, NULL);
+    support_put_file("a", "hello", 5);
+    if (chown("a", (uid_t)-1, other) != 0) {
+        print_message("this user cannot change groups\n");
+    } else {
+        assert_int_equal(chmod("a", 0640), 0);
+        assert_int_equal(wcodec_compress_path(context, "a", "a.wcodec", NULL, NULL, &err),
+                         WCODEC_OK);
+        assert_int_equal(stat("a.wcodec", &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0640);
+        assert_int_equal(st.st_gid, other);
+        unlink("a.wcodec");
+    }
+    unlink("a");
+    wcodec_context_destroy(context);
+}
+
 /* Several threads write large tensors: the file is the one that is written in order. */
 static void test_threads(void **state)
 {
@@ -152,7 +176,7 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compresses),
+        cmocka_unit_test(test_compresses), cmocka_unit_test(test_group),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_refuses),
     };
