@@ -33,7 +33,9 @@
  *   several threads at once, its declaration says so.
  * - After fork(), the child must not use objects made by the parent: calls that open, decode,
  *   restore, test or compress return WCODEC_ERROR_USAGE there. What was opened may still be
- *   described and found, closed and destroyed.
+ *   described and found, closed and destroyed. New contexts work, but for backends whose plugin the
+ *   parent has used: drivers of devices do not survive fork(), so that these cannot be used, and
+ *   "auto" takes the CPU.
  * - All strings are UTF-8 and end with NUL. All sizes are bytes unless a comment says elements or
  *   rows.
  * - How structures and enumerations grow from one version to the next: wcodec/base.h.

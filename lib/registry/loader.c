@@ -5,6 +5,7 @@
 #include "registry/plugin_file.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -119,4 +120,21 @@ wcodec_status wcodec_plugin_open(const char *folder, const char *name, bool priv
     if (status == WCODEC_OK)
         *backend = found;
     return status;
+}
+
+/* For as many plugins as a program may well have; of others it is not known. */
+long wcodec_plugin_process(const struct wcodec_backend *backend)
+{
+    enum { PLUGINS = 16 };
+    static _Atomic(const struct wcodec_backend *) plugins[PLUGINS];
+    static atomic_long processes[PLUGINS];
+    const long self = (long)getpid();
+    for (unsigned i = 0; i < PLUGINS; i++) {
+        const struct wcodec_backend *known = NULL;
+        long first = 0;
+        if (!atomic_compare_exchange_strong(&plugins[i], &known, backend) && known != backend)
+            continue;
+        return atomic_compare_exchange_strong(&processes[i], &first, self) ? self : first;
+    }
+    return self;
 }

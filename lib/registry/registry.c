@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 enum { REASON_SIZE = 400, DEVICES_MAX = 1024 };
 
@@ -153,6 +154,17 @@ static wcodec_status keep_reason(const struct entry *entry, wcodec_status status
     return WCODEC_OK;
 }
 
+static wcodec_status refuse_forked(const struct entry *entry, wcodec_error *err)
+{
+    const long process = wcodec_plugin_process(entry->backend);
+    if (process == (long)getpid())
+        return WCODEC_OK;
+    return wcodec_fail(err, WCODEC_ERROR_BACKEND,
+                       "process %ld used it before fork(), after which drivers do not work: use it "
+                       "first in this process, or in one that was started by exec()",
+                       process);
+}
+
 /* Open a backend if that has not been tried. Afterwards it has a state, or a reason. Fails only for
  * lack of memory. */
 static wcodec_status open_entry(struct wcodec_backends *b, struct entry *entry, wcodec_error *err)
@@ -161,6 +173,8 @@ static wcodec_status open_entry(struct wcodec_backends *b, struct entry *entry, 
         return WCODEC_OK;
     wcodec_error e = {0};
     wcodec_status status = load_entry(b, entry, &e);
+    if (status == WCODEC_OK && entry->path != NULL)
+        status = refuse_forked(entry, &e);
     if (status == WCODEC_OK)
         status = entry->backend->open(&b->host, &entry->state, &e);
     if (status == WCODEC_OK && (status = list_devices(b, entry, &e)) != WCODEC_OK) {

@@ -6,6 +6,8 @@
 #include "registry/registry.h"
 #include "core/context.h"
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static char lines[16][1024];
 static unsigned line_count;
@@ -115,6 +117,36 @@ static void test_refusals(void **state)
     set_mode("");
 }
 
+/* What the parent has used is refused in a child, and "auto" goes on without it. */
+static void test_fork(void **state)
+{
+    (void)state;
+    set_mode("");
+    chooses("fake", "fake:0");
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(60);
+        wcodec_context *context = NULL;
+        wcodec_error err;
+        char reason[64];
+        snprintf(reason, sizeof reason, "process %ld used it before fork()", (long)getppid());
+        bool right = create("fake", &context, &err) == WCODEC_ERROR_BACKEND &&
+                     strstr(err.text, reason) != NULL;
+        struct wcodec_opened *opened;
+        right = right && create("fake,cpu", &context, &err) == WCODEC_OK &&
+                wcodec_backends_device(context, &opened, &err) == WCODEC_OK &&
+                strcmp(opened->name, "cpu:0") == 0;
+        wcodec_context_destroy(context);
+        _exit(right ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    chooses("fake", "fake:0");
+}
+
 static void test_environment(void **state)
 {
     (void)state;
@@ -210,9 +242,9 @@ static void test_lost(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_environment),
-                                       cmocka_unit_test(test_devices), cmocka_unit_test(test_lost)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_choice),  cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_fork),    cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_devices), cmocka_unit_test(test_lost)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
