@@ -16,7 +16,7 @@ _wcodec_tensors () {
 _wcodec () {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' values='' i
     local commands='compress decompress list info test verify cat extract convert rebase bench devices report help version'
-    local common='--threads= --backend= --memory-limit= --quiet --verbose --no-progress --color= --help --version'
+    local common='--threads= --backend= --memory-limit= --quiet --verbose --no-progress --no-sandbox --color= --help --version'
     local output='--output= --stdout --force --no-sync'
     COMPREPLY=()
 

@@ -4,6 +4,7 @@
 /* The wcodec command: parses the command line, runs one subcommand and ends with its exit code. */
 #include "utils/app.h"
 #include "utils/process.h"
+#include "utils/sandbox.h"
 #include "utils/signals.h"
 
 static void (*const run_command[COMMAND_COUNT])(struct app *) = {
@@ -16,6 +17,12 @@ static void (*const run_command[COMMAND_COUNT])(struct app *) = {
     [COMMAND_HELP] = command_help,         [COMMAND_VERSION] = command_version,
 };
 
+static bool takes_files(enum command command)
+{
+    return command != COMMAND_DEVICES && command != COMMAND_REPORT && command != COMMAND_HELP &&
+           command != COMMAND_VERSION;
+}
+
 int main(int argc, char **argv)
 {
     struct app app = {.exit_code = EXIT_DONE};
@@ -26,6 +33,8 @@ int main(int argc, char **argv)
         signals_raise(); /* a list of files may be waited for */
         return EXIT_USAGE;
     }
+    if (takes_files(app.options.command))
+        sandbox_enter(&app);
     run_command[app.options.command](&app);
     return process_end(&app);
 }

@@ -352,6 +352,8 @@ const struct option_row option_table[] = {
     {"verbose", 'v', NULL, ALL, 0, set_count, TO(verbose), NULL, "say more; -vv: even more"},
     {"no-progress", 0, NULL, ALL, 0, set_flag, TO(no_progress), NULL,
      "no progress bar (there is one only on a terminal)"},
+    {"no-sandbox", 0, NULL, ALL, 0, set_flag, TO(no_sandbox), NULL,
+     "keep what decoding does not need: writing elsewhere, connections, programs"},
     {"color", 0, "[=WHEN]", ALL, 0, set_color, TO(color), NULL, "auto, always or never"},
     {"help", 'h', NULL, ALL, 0, set_flag, TO(help), NULL, "help, also after a command"},
     {"version", 'V', NULL, ALL, 0, set_flag, TO(version), NULL, "the version"},

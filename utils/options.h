@@ -54,6 +54,7 @@ struct options {
     bool no_sync;
     bool json;
     bool no_progress;
+    bool no_sandbox;
     int quiet;
     int verbose;
     enum color color;

@@ -22,8 +22,8 @@ wcodec_status wcodec_plugin_open(const char *folder, const char *name, bool priv
 wcodec_status wcodec_plugin_check(const struct wcodec_backend *backend, const char *name,
                                   const char *path, wcodec_error *err);
 
-/* The process that first opened a plugin's backend: this one, unless it was forked from that. Drivers'
- * threads and locks do not come along, so that calls would fail or hang. */
+/* The process that first opened a plugin's backend: this one, unless it was forked from that.
+ * Drivers' threads and locks do not come along, so that calls would fail or hang. */
 long wcodec_plugin_process(const struct wcodec_backend *backend);
 
 #endif

@@ -48,7 +48,7 @@ for command in $commands; do
     comm -23 takes.$command common >own.$command
 done
 is "$(tr '\n' ' ' <common)" \
-    'backend color help memory-limit no-progress quiet threads verbose version ' 'options of all commands'
+    'backend color help memory-limit no-progress no-sandbox quiet threads verbose version ' 'options of all commands'
 is "$(tr '\n' ' ' <own.list)" 'base base-depth filelist json '
 
 # long: the names of options among the words of a text.

@@ -73,8 +73,8 @@ static void writes_what_it_read(void **state)
     }
 }
 
-/* A name of 4 MiB of which but the beginning is one letter shrinks by more than readers allow: it is
- * coded by as much as they do. */
+/* A name of 4 MiB of which but the beginning is one letter shrinks by more than readers allow: it
+ * is coded by as much as they do. */
 static void writes_what_shrinks_too_well(void **state)
 {
     (void)state;

@@ -176,7 +176,8 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compresses), cmocka_unit_test(test_group),
+        cmocka_unit_test(test_compresses),
+        cmocka_unit_test(test_group),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_refuses),
     };
