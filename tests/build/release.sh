@@ -11,8 +11,8 @@ trap 'rm -rf "$work"' EXIT
 tree=$work/tree
 mkdir -p "$tree/scripts" "$tree/include/wcodec" "$tree/python" "$tree/packaging/debian" \
     "$tree/tests/golden"
-cp "$top_srcdir/scripts/release" "$tree/scripts/"
-echo 'AC_INIT([wcodec], [1.2.3])' >"$tree/configure.ac"
+cp "$top_srcdir/scripts/release" "$top_srcdir/scripts/sbom" "$tree/scripts/"
+{ echo 'AC_INIT([wcodec], [1.2.3])'; grep '^WCODEC_' "$top_srcdir/configure.ac"; } >"$tree/configure.ac"
 printf '#define WCODEC_VERSION_%s %s\n' MAJOR 1 MINOR 2 PATCH 3 >"$tree/include/wcodec/base.h"
 echo 'version = "1.2.3"' >"$tree/python/pyproject.toml"
 echo 'wcodec (1.2.3-1) unstable; urgency=medium' >"$tree/packaging/debian/changelog"
@@ -20,7 +20,12 @@ echo 'wcodec 1.2.3 (2026-01-31)' >"$tree/NEWS"
 : >"$tree/tests/golden/1.2.3-1.wcodec"
 echo '0  1.2.3-1.wcodec' >"$tree/tests/golden/SUMS"
 printf '#!/bin/sh\n' | tee "$tree/autogen.sh" >"$tree/configure"
-printf 'dist:\n\tcat NEWS >wcodec-1.2.3.tar.xz\n' >"$tree/Makefile"
+cat >"$tree/Makefile" <<'END'
+dist:
+	mkdir wcodec-1.2.3
+	cp NEWS configure.ac scripts/release wcodec-1.2.3
+	tar --sort=name --mtime=@1000000000 --owner=0 --group=0 --mode=644 -cJf wcodec-1.2.3.tar.xz wcodec-1.2.3
+END
 chmod +x "$tree/autogen.sh" "$tree/configure"
 git_here () {
     git -C "$tree" -c user.name=test -c user.email=test@example.org -c commit.gpgsign=false "$@"
@@ -46,6 +51,20 @@ breaks () {
 
 run "makes one" release 1.2.3
 run "its checksum" sh -c 'cd "$1" && sha256sum -c --quiet SHA256SUMS' sh "$work/out"
+run "its bill of materials" python3 - "$work/out" <<'END'
+import hashlib, json, sys
+text = open(sys.argv[1] + "/wcodec-1.2.3.spdx.json").read()
+d = json.loads(text)
+tarball = open(sys.argv[1] + "/wcodec-1.2.3.tar.xz", "rb").read()
+own = d["packages"][0]
+assert d["spdxVersion"] == "SPDX-2.3" and d["creationInfo"]["created"] == "2001-09-09T01:46:40Z"
+assert own["versionInfo"] == "1.2.3"
+assert own["checksums"][0]["checksumValue"] == hashlib.sha256(tarball).hexdigest()
+assert {p["name"] for p in d["packages"]} >= {"wcodec", "libzstd", "libxxhash", "jansson", "liblz4"}
+files = {f["fileName"]: f["licenseConcluded"] for f in d["files"]}
+assert files == {"./NEWS": "NOASSERTION", "./configure.ac": "NOASSERTION", "./release": "BSD-2-Clause"}
+assert ("libzstd" in text) and any(r["relationshipType"] == "DEPENDS_ON" for r in d["relationships"])
+END
 run "no tag is set" test -z "$(git_here tag)"
 run "refuses another version" refuses 'configure.ac says version 1.2.3, not 1.2.4' 1.2.4
 run "refuses what is no version" refuses 'three numbers' 1.2
