@@ -16,19 +16,19 @@ gcc_ready () {
     [ -x build/check-gcc/wcodec ] || { configure gcc CC=gcc $everything && compile gcc; }
 }
 
-everything='--enable-werror --with-cmocka --with-hwloc --with-lz4 --with-seccomp'
+everything='--enable-werror --with-cmocka --with-hwloc --with-lz4'
 # The CUDA plugin needs no toolkit; its tests skip what needs a driver. One architecture, whose
 # kernels take a minute.
 cuda='--with-cuda --with-cuda-compiler=clang --with-cuda-arch=80 PTXAS=no'
 # No optional library, no shared library.
-plain='--without-hwloc --without-lz4 --without-seccomp --disable-shared --enable-static'
+plain='--without-hwloc --without-lz4 --disable-shared --enable-static'
 # Under sanitizers no OpenCL: its drivers bring whole compilers into the process, whose leaks and
 # races would be reported as ours. Assertions are compiled in.
 sanitized="$everything --without-opencl --enable-debug"
 
 # What is neither there nor could be installed is left out, and counts as skipped.
 leave_out_missing () {
-    for part in cmocka:cmocka hwloc:hwloc lz4:liblz4 seccomp:libseccomp; do
+    for part in cmocka:cmocka hwloc:hwloc lz4:liblz4; do
         name=${part%:*}
         pkg-config --exists "${part#*:}" 2>/dev/null && continue
         everything=$(echo "$everything" | sed "s/--with-$name/--without-$name/")
@@ -474,7 +474,7 @@ cross_configure () {
     fi
     PKG_CONFIG_SYSROOT_DIR=$sysroot \
         PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$2/pkgconfig:$sysroot/usr/share/pkgconfig \
-        configure "$1" --host="$2" --with-cmocka --without-hwloc --without-lz4 --without-seccomp --disable-shared \
+        configure "$1" --host="$2" --with-cmocka --without-hwloc --without-lz4 --disable-shared \
         --enable-static \
         CPPFLAGS="-I$sysroot/usr/include -I$sysroot/usr/include/$2" \
         LDFLAGS="-L$sysroot/usr/lib/$2 -L$sysroot/lib/$2 -Wl,-rpath-link,$sysroot/usr/lib/$2:$sysroot/lib/$2"

@@ -19,9 +19,23 @@
 #include <linux/landlock.h>
 #define USE_LANDLOCK
 #endif
-#ifdef HAVE_SECCOMP
-#include <seccomp.h>
+#if defined(HAVE_LINUX_SECCOMP_H) && defined(__linux__)
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/socket.h>
+#if defined(__x86_64__) && defined(__LP64__)
+#define NATIVE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__) && !defined(__AARCH64EB__)
+#define NATIVE AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define NATIVE AUDIT_ARCH_RISCV64
+#elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
+#define NATIVE AUDIT_ARCH_PPC64LE
+#elif defined(__s390x__)
+#define NATIVE AUDIT_ARCH_S390X
+#endif
 #endif
 #if defined(__has_feature)
 #define HAS_FEATURE(x) __has_feature(x)
@@ -213,68 +227,106 @@ static bool confine_files(struct app *app, bool drivers)
 }
 #endif
 
-#ifdef HAVE_SECCOMP
+#ifdef NATIVE
 
-/* Calls that nothing of ours makes. */
-static const int refused[] = {
+/* Calls that nothing of ours makes. The filter is put together here, since libseccomp (2.5.4) dies
+ * where memory is out. */
+static const unsigned refused[] = {
 #ifndef FINDS_LEAKS
-    SCMP_SYS(ptrace),
+    SYS_ptrace,
 #endif
-    SCMP_SYS(process_vm_readv),
-    SCMP_SYS(process_vm_writev),
-    SCMP_SYS(bpf),
-    SCMP_SYS(io_uring_setup),
-    SCMP_SYS(keyctl),
-    SCMP_SYS(add_key),
-    SCMP_SYS(request_key),
-    SCMP_SYS(mount),
-    SCMP_SYS(umount2),
-    SCMP_SYS(move_mount),
-    SCMP_SYS(open_tree),
-    SCMP_SYS(fsopen),
-    SCMP_SYS(fsmount),
-    SCMP_SYS(pivot_root),
-    SCMP_SYS(chroot),
-    SCMP_SYS(unshare),
-    SCMP_SYS(setns),
-    SCMP_SYS(kexec_load),
-    SCMP_SYS(kexec_file_load),
-    SCMP_SYS(init_module),
-    SCMP_SYS(finit_module),
-    SCMP_SYS(delete_module),
-    SCMP_SYS(swapon),
-    SCMP_SYS(swapoff),
-    SCMP_SYS(reboot),
-    SCMP_SYS(open_by_handle_at),
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_unshare,
+    SYS_setns,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_reboot,
+    SYS_open_by_handle_at,
+    SYS_bpf,
+    SYS_kexec_load,
+#ifdef SYS_kexec_file_load
+    SYS_kexec_file_load,
+#endif
+#ifdef SYS_io_uring_setup
+    SYS_io_uring_setup,
+#endif
+#ifdef SYS_open_tree
+    SYS_open_tree,
+    SYS_move_mount,
+    SYS_fsopen,
+    SYS_fsmount,
+#endif
 };
 
-/* What a driver may: run programs, and talk to its service on this machine. */
-static const int of_drivers[] = {SCMP_SYS(execve), SCMP_SYS(execveat)};
+struct filter {
+    struct sock_filter code[128];
+    unsigned short length;
+};
 
-static bool refuse(scmp_filter_ctx filter, const int *calls, size_t count)
+static void put(struct filter *f, unsigned code, uint32_t value, unsigned yes, unsigned no)
 {
-    bool good = true;
-    for (size_t i = 0; i < count; i++)
-        good = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), calls[i], 0) == 0 && good;
-    return good;
+    f->code[f->length++] = (struct sock_filter){
+        .code = (uint16_t)code, .jt = (uint8_t)yes, .jf = (uint8_t)no, .k = value};
 }
 
+static void load(struct filter *f, size_t offset)
+{
+    put(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+
+static void give(struct filter *f, uint32_t result)
+{
+    put(f, BPF_RET | BPF_K, result, 0, 0);
+}
+
+/* Is what was loaded this: refused. */
+static void refuse(struct filter *f, unsigned code, uint32_t value)
+{
+    put(f, BPF_JMP | BPF_K | code, value, 0, 1);
+    give(f, SECCOMP_RET_ERRNO | EACCES);
+}
+
+/* Drivers may run programs, and talk to their service on this machine. */
 static bool confine_calls(bool drivers)
 {
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-    if (!filter)
-        return false;
-    bool good = refuse(filter, refused, sizeof refused / sizeof *refused);
-    if (drivers)
-        good = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(socket), 1,
-                                SCMP_A0(SCMP_CMP_NE, AF_UNIX)) == 0 &&
-               good;
-    else
-        good = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(socket), 0) == 0 &&
-               refuse(filter, of_drivers, sizeof of_drivers / sizeof *of_drivers) && good;
-    good = good && seccomp_load(filter) == 0;
-    seccomp_release(filter);
-    return good;
+    struct filter f = {.length = 0};
+    const size_t domain = offsetof(struct seccomp_data, args) +
+                          (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(uint32_t) : 0);
+    /* Calls of another architecture's have other numbers. */
+    load(&f, offsetof(struct seccomp_data, arch));
+    put(&f, BPF_JMP | BPF_K | BPF_JEQ, NATIVE, 1, 0);
+    give(&f, SECCOMP_RET_ERRNO | EACCES);
+    load(&f, offsetof(struct seccomp_data, nr));
+#ifdef __x86_64__
+    refuse(&f, BPF_JGE, 0x40000000); /* those of x32 */
+#endif
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        refuse(&f, BPF_JEQ, refused[i]);
+    if (drivers) {
+        put(&f, BPF_JMP | BPF_K | BPF_JEQ, SYS_socket, 1, 0);
+        give(&f, SECCOMP_RET_ALLOW);
+        load(&f, domain);
+        put(&f, BPF_JMP | BPF_K | BPF_JEQ, AF_UNIX, 1, 0);
+        give(&f, SECCOMP_RET_ERRNO | EACCES);
+    } else {
+        refuse(&f, BPF_JEQ, SYS_socket);
+        refuse(&f, BPF_JEQ, SYS_execve);
+        refuse(&f, BPF_JEQ, SYS_execveat);
+    }
+    give(&f, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {.len = f.length, .filter = f.code};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
 #else
