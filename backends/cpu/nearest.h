@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The nearest anchor of a row, by squared distances in binary32. Plain C says what the results are,
- * to the last bit (nearest.c); tests/checkdsp proves each level against it. */
+ * to the last bit (nearest.c); tests/unit/checkdsp_nearest.c proves each level against it. */
 #ifndef WCODEC_CPU_NEAREST_H
 #define WCODEC_CPU_NEAREST_H
 
