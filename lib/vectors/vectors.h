@@ -55,6 +55,11 @@ static inline size_t wcodec_vectors_blocks(const struct wcodec_vectors_work *wor
     return (work->n + WCODEC_VECTORS_BLOCK - 1) / WCODEC_VECTORS_BLOCK;
 }
 
+/* Bytes of so many passes over the rows, of which progress is told; 0, not known: too many. */
+uint64_t wcodec_vectors_passes(const struct wcodec_vectors_work *work, uint64_t passes);
+/* The last report: all is done. */
+wcodec_status wcodec_vectors_report_end(struct wcodec_vectors_work *work, wcodec_error *err);
+
 /* Squared distance of two rows of `width` numbers, as the kernels make it. */
 float wcodec_vectors_distance(const float *a, const float *b, size_t width);
 
