@@ -22,6 +22,9 @@ struct wcodec_cpu_nearest_dsp {
      * Lanes without an anchor are infinite. */
     void (*nearest)(const float *rows, size_t count, size_t dimensions, const float *panels,
                     size_t panel_count, float *distance, uint32_t *index);
+    /* All distances: of row i and lane k of all lanes at sums[i * panel_count * LANES + k]. */
+    void (*distances)(const float *rows, size_t count, size_t dimensions, const float *panels,
+                      size_t panel_count, float *sums);
 };
 
 /* The best function among the levels in mask, already masked by what the machine has. */

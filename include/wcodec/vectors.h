@@ -135,7 +135,8 @@ static inline void wcodec_vectors_options_init(wcodec_vectors_options *options)
 }
 
 /** Find anchors for the rows, on the context's threads. Takes, beside the rows, their size as
- * binary32 (dimensions rounded up to a multiple of four) and 16 bytes a row.
+ * binary32 (dimensions rounded up to a multiple of four) and 16 bytes a row, and while it looks for
+ * anchors to begin with, that size once more.
  *
  * *vectors belongs to the caller, who ends it by wcodec_vectors_destroy() before the context. On
  * failure nothing is left.

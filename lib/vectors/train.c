@@ -71,10 +71,9 @@ static wcodec_status report(struct wcodec_vectors_work *work, const wcodec_vecto
 static wcodec_status train_compat(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
                                   wcodec_error *err)
 {
-    wcodec_status status = WCODEC_OK;
+    wcodec_status status = wcodec_vectors_start_farthest(work, err);
     double temperature = 1, energy = INFINITY;
     unsigned stable = 0;
-    wcodec_vectors_start_farthest(work);
     for (uint64_t t = 0; status == WCODEC_OK && t < o->max_iterations && stable < STABLE; t++) {
         wcodec_vectors_iteration now = {.iteration = t + 1};
         now.changes = wcodec_vectors_assign(work);
@@ -120,9 +119,8 @@ static void seed_empty(struct wcodec_vectors_work *work)
 static wcodec_status train_best(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
                                 wcodec_error *err)
 {
-    wcodec_status status = WCODEC_OK;
+    wcodec_status status = wcodec_vectors_start_random(work, o->seed, err);
     uint64_t changes = 1;
-    wcodec_vectors_start_random(work, o->seed);
     for (uint64_t t = 0; status == WCODEC_OK && t < o->max_iterations && changes != 0; t++) {
         changes = wcodec_vectors_assign(work);
         status = wcodec_cancel_check(&work->cancel, err);

@@ -32,6 +32,7 @@ struct wcodec_vectors_work {
     float *rows;       /* n * width */
     float *anchors;    /* room * width */
     float *panels;     /* the anchors, as the kernel takes them */
+    float *columns;    /* the rows so, while anchors are looked for to begin with */
     float *distance;   /* of each row to its anchor, when they were assigned */
     uint32_t *index;   /* of each row; UINT32_MAX: none yet */
     uint64_t *order;   /* rows by their anchors, by wcodec_vectors_group() */
@@ -77,8 +78,9 @@ void wcodec_vectors_means(struct wcodec_vectors_work *work, bool trimmed);
 void wcodec_vectors_update(struct wcodec_vectors_work *work, float part);
 
 /* Anchors to begin with: the rows that are farthest from those before; or by random numbers. */
-void wcodec_vectors_start_farthest(struct wcodec_vectors_work *work);
-void wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint64_t seed);
+wcodec_status wcodec_vectors_start_farthest(struct wcodec_vectors_work *work, wcodec_error *err);
+wcodec_status wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint64_t seed,
+                                          wcodec_error *err);
 
 /* Merge anchors that are close to each other, and split those of many or distant rows. */
 wcodec_status wcodec_vectors_maintain(struct wcodec_vectors_work *work, float temperature,

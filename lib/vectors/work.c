@@ -184,6 +184,7 @@ void wcodec_vectors_work_free(struct wcodec_vectors_work *work)
     wcodec_free(allocator, work->rows);
     wcodec_free(allocator, work->anchors);
     wcodec_free(allocator, work->panels);
+    wcodec_free(allocator, work->columns);
     wcodec_free(allocator, work->distance);
     wcodec_free(allocator, work->index);
     wcodec_free(allocator, work->order);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The nearest anchor: a level's function against plain C, to the last bit, on rows among whose
+/* The nearest anchor: a level's functions against plain C, to the last bit, on rows among whose
  * distances many are equal, and on rows that are like no other. Inputs and outputs end or begin at
  * guard pages. */
 #include "support_guarded.h"
@@ -55,6 +55,17 @@ static void check(const struct wcodec_cpu_nearest_dsp *dsp,
         assert_true(wanted_index[i] < (panels - 1) * LANES + used);
     assert_memory_equal(distance.data, wanted, count * 4);
     assert_memory_equal(index.data, wanted_index, count * 4);
+    struct guarded all = guarded_side(count * panels * LANES * 4, support_random(seed) % 2);
+    float *sums = malloc(count * panels * LANES * sizeof *sums);
+    memset(all.data, 0xA5, count * panels * LANES * 4);
+    dsp->distances((float *)(void *)row.data, count, width, anchors, panels,
+                   (float *)(void *)all.data);
+    plain->distances((float *)(void *)row.data, count, width, anchors, panels, sums);
+    assert_memory_equal(all.data, sums, count * panels * LANES * 4);
+    for (size_t i = 0; i < count; i++)
+        assert_true(sums[i * panels * LANES + wanted_index[i]] == wanted[i]);
+    free(sums);
+    guarded_free(&all);
     guarded_free(&row);
     guarded_free(&panel);
     guarded_free(&distance);
