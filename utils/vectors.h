@@ -13,7 +13,6 @@ struct vectors_rows {
     struct tensor_file file;
     wcodec_vector_rows rows;
     void *data;
-    char *tensor;
     char *name; /* file and tensor, for messages */
 };
 

@@ -33,16 +33,14 @@ static const struct convert_item *choose_item(struct app *app, const struct conv
     return NULL;
 }
 
-static bool set_names(struct app *app, const struct convert_item *item, struct vectors_rows *rows)
+static bool set_name(struct app *app, const struct convert_item *item, struct vectors_rows *rows)
 {
     const char *file = rows->file.input.name;
     const size_t room = strlen(file) + strlen(item->name) + sizeof ": tensor ''";
-    rows->tensor = strdup(item->name);
     rows->name = app_alloc(app, file, room);
-    if (!rows->tensor || !rows->name)
-        return rows->name ? app_fail(app, EXIT_FAILED, "%s: out of memory", file) : false;
-    snprintf(rows->name, room, "%s: tensor '%s'", file, item->name);
-    return true;
+    if (rows->name)
+        snprintf(rows->name, room, "%s: tensor '%s'", file, item->name);
+    return rows->name != NULL;
 }
 
 static bool check_item(struct app *app, const struct convert_item *item, const char *name)
@@ -93,7 +91,7 @@ static bool read_item(struct app *app, const struct convert_item *item, struct v
 {
     struct tensor_file *file = &rows->file;
     uint64_t size;
-    if (!set_names(app, item, rows) || !check_item(app, item, rows->name))
+    if (!set_name(app, item, rows) || !check_item(app, item, rows->name))
         return false;
     if (file->reader)
         rows->data = partial_decode(app, file->input.name, file->reader, item->number, NULL, &size);
@@ -129,7 +127,6 @@ void vectors_rows_close(struct vectors_rows *rows)
 {
     tensor_file_close(&rows->file);
     free(rows->data);
-    free(rows->tensor);
     free(rows->name);
     *rows = (struct vectors_rows){.file = {.input = {.fd = -1}}};
 }
