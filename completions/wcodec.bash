@@ -15,14 +15,14 @@ _wcodec_tensors () {
 
 _wcodec () {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' values='' i
-    local commands='compress decompress list info test verify cat extract convert rebase bench devices report help version'
+    local commands='compress decompress list info test verify cat extract convert rebase vectors bench devices report help version'
     local common='--threads= --backend= --memory-limit= --quiet --verbose --no-progress --no-sandbox --color= --help --version'
     local output='--output= --stdout --force --no-sync'
     COMPREPLY=()
 
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-        compress|decompress|list|info|test|verify|cat|extract|convert|rebase|bench|devices|report|help|version) command=${COMP_WORDS[i]}; break ;;
+        compress|decompress|list|info|test|verify|cat|extract|convert|rebase|vectors|bench|devices|report|help|version) command=${COMP_WORDS[i]}; break ;;
         -z) command=compress; break ;;
         -d) command=decompress; break ;;
         -l) command=list; break ;;
@@ -45,6 +45,8 @@ _wcodec () {
         COMPREPLY=($(compgen -W "auto cpu cuda opencl$values" -- "$value"))
         return
         ;;
+    --schedule) COMPREPLY=($(compgen -W 'best compat' -- "$value")); return ;;
+    --reduce) COMPREPLY=($(compgen -W 'trimmed plain' -- "$value")); return ;;
     --color) COMPREPLY=($(compgen -W 'auto always never' -- "$value")); return ;;
     --tune) COMPREPLY=($(compgen -W 'size latency compute-fixed compute' -- "$value")); return ;;
     --tile) COMPREPLY=($(compgen -W '4096 8192 16384 32768 65536' -- "$value")); return ;;
@@ -64,7 +66,7 @@ _wcodec () {
         return
         ;;
     -n) [[ $command == bench ]] && return ;; # compress's takes no value
-    -T|--threads|--iterations|--memory-limit|--base-depth|--sample|--only|--slice|--xxh128|--include|--exclude) return ;;
+    -T|--threads|--iterations|--memory-limit|--base-depth|--anchors|--max-iterations|--seed|--cooling|--step|--tolerance|--min-changes|--maintenance|--queries|--nearest|--sample|--only|--slice|--xxh128|--include|--exclude) return ;;
     esac
 
     if [[ $word == -* ]]; then
@@ -74,6 +76,7 @@ _wcodec () {
         decompress) options+=" --json $output --output-dir= --recursive --keep --rm --base= --base-depth= --tensor= --only= --filelist= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --base= --base-depth= --tensor= --slice= --no-checksum" ;;
         rebase) options+=" --json $output --base= --base-depth= --from=" ;;
+        vectors) options+=' --json --output= --force --no-sync --tensor= --anchors= --schedule= --max-iterations= --seed= --reduce= --cooling= --step= --tolerance= --min-changes= --maintenance= --queries= --nearest=' ;;
         convert) options+=" --json $output --base= --base-depth= --recursive --dequantize=" ;;
         list|info) options+=' --base= --base-depth= --json --filelist=' ;;
         devices|version) options+=' --json' ;;
@@ -93,6 +96,10 @@ _wcodec () {
     case $command in
     help) COMPREPLY=($(compgen -W "$commands" -- "$word")) ;;
     devices|version) ;;
+    vectors)
+        [[ $previous == vectors ]] && COMPREPLY=($(compgen -W 'train info evaluate export' -- "$word"))
+        [[ $previous == vectors ]] || compopt -o default
+        ;;
     *) compopt -o default ;;
     esac
 }

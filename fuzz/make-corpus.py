@@ -191,6 +191,15 @@ def messages(rng):
         put("message", "changed-%d" % i, bytes([i & 1] + [rng.getrandbits(8) for _ in range(3 * (1 + i // 4))]))
 
 
+def vectors(rng):
+    """The three published files, the sizes of the first two before them."""
+    for name, m, d, n, flags in (("small", 4, 3, 9, 0), ("one", 1, 1, 1, 0), ("flags", 2, 5, 3, 3), ("wide", 3, 70, 40, 1), ("more anchors than rows", 8, 2, 5, 0)):
+        head = struct.pack("<IHIIIB", 0x564C4341, 1, m, d, n, flags)
+        anchors = struct.pack("<%de" % (m * d), *(rng.gauss(0, 2) for _ in range(m * d)))
+        index = struct.pack("<%dI" % n, *(rng.randrange(m) for _ in range(n)))
+        put("vectors", name, struct.pack("<HH", len(head), len(anchors)) + head + anchors + index)
+
+
 def main():
     rng = random.Random(7)
     tables(rng)
@@ -206,6 +215,7 @@ def main():
     layouts()
     calls(rng)
     messages(random.Random(12))
+    vectors(random.Random(13))
 
 
 if __name__ == "__main__":

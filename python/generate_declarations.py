@@ -25,6 +25,7 @@ TARGET = HERE / "wcodec" / "_declarations.py"
 PRELUDE = """
 typedef unsigned long size_t;
 typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
 typedef unsigned long uint64_t;
 typedef long int64_t;
@@ -38,6 +39,7 @@ SCALARS = {
     "char": "c_char",
     "size_t": "c_size_t",
     "uint8_t": "c_uint8",
+    "uint16_t": "c_uint16",
     "uint32_t": "c_uint32",
     "uint64_t": "c_uint64",
     "int64_t": "c_int64",
@@ -62,6 +64,7 @@ from ctypes import (
     c_size_t,
     c_uint,
     c_uint8,
+    c_uint16,
     c_uint32,
     c_uint64,
     c_void_p,
@@ -86,6 +89,7 @@ class Headers:
                 "save.h",
                 "delta.h",
                 "resident.h",
+                "vectors.h",
             )
         )
         text = text.replace("#ifdef __cplusplus", "#if 0").replace("__GNUC__", "NO_COMPILER")

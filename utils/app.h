@@ -108,6 +108,7 @@ void command_verify(struct app *app);
 void command_cat(struct app *app);
 void command_convert(struct app *app);
 void command_rebase(struct app *app);
+void command_vectors(struct app *app);
 void command_bench(struct app *app);
 void command_devices(struct app *app);
 void command_report(struct app *app);

@@ -24,6 +24,7 @@ static const char general[] =
     "  cat, extract     FILE --tensor NAME     one tensor\n"
     "  convert          FILE             any file of tensors to FILE.safetensors\n"
     "  rebase           DELTA -o OUT     a file of deltas without, or onto another --base\n"
+    "  vectors          train|info|evaluate|export   rows as anchors and indices\n"
     "  bench            FILE...          rates and ratios beside zstd and lz4\n"
     "  devices                           backends and devices\n"
     "  report           MODEL...         a page of charts, by the Python package\n"
@@ -72,6 +73,14 @@ static const char *const texts[COMMAND_COUNT] = {
          "       wcodec rebase --base=NEW [--from=OLD] -o OUT [--] FILE.wcodec\n"
          "The same file without deltas, or as deltas of NEW; the original is not needed. It is\n"
          "decoded by OLD, or by what is in its folder, and coded by the options it was made with.\n"),
+    [COMMAND_VECTORS] =
+        ("Usage: wcodec vectors train [OPTIONS] -o NAME [--] FILE|-\n"
+         "       wcodec vectors info [--json] [--] NAME\n"
+         "       wcodec vectors evaluate [OPTIONS] [--] NAME FILE|-\n"
+         "       wcodec vectors export -o OUT.safetensors [--] NAME\n"
+         "Clusters the rows of a tensor [n, d] and keeps, as NAME.idx, NAME.anchors.bin and\n"
+         "NAME.assign.bin, the anchors and the number of one for each row; says what such a\n"
+         "set has, and how well it stands for the rows; copies it to a safetensors file.\n"),
     [COMMAND_BENCH] =
         ("Usage: wcodec bench [OPTIONS] [--] FILE...\n"
          "Rates (GB of tensor bytes a second) and ratios for each dtype in the files, beside\n"
@@ -102,6 +111,10 @@ static const struct {
     {COMMAND_REBASE, "output", "OUT", "the output; - is as -c"},
     {COMMAND_REBASE, "base", "NEW",
      "the file, or folder of them, to make deltas of (may be repeated)"},
+    {COMMAND_VECTORS, "output", "NAME", "train: of the three files; export: the safetensors file"},
+    {COMMAND_VECTORS, "force", NULL, "replace outputs"},
+    {COMMAND_VECTORS, "tensor", "NAME", "train, evaluate: the tensor, where there are several"},
+    {COMMAND_VECTORS, "json", NULL, "train: a line of JSON an iteration; info, evaluate: as JSON"},
     {COMMAND_REPORT, "output", "FILE", "the page; - stands for standard output"},
     {COMMAND_REPORT, "force", NULL, "replace outputs"},
 };

@@ -12,9 +12,10 @@ static void (*const run_command[COMMAND_COUNT])(struct app *) = {
     [COMMAND_LIST] = command_list,         [COMMAND_INFO] = command_info,
     [COMMAND_TEST] = command_test,         [COMMAND_VERIFY] = command_verify,
     [COMMAND_CAT] = command_cat,           [COMMAND_CONVERT] = command_convert,
-    [COMMAND_REBASE] = command_rebase,     [COMMAND_BENCH] = command_bench,
-    [COMMAND_DEVICES] = command_devices,   [COMMAND_REPORT] = command_report,
-    [COMMAND_HELP] = command_help,         [COMMAND_VERSION] = command_version,
+    [COMMAND_REBASE] = command_rebase,     [COMMAND_VECTORS] = command_vectors,
+    [COMMAND_BENCH] = command_bench,       [COMMAND_DEVICES] = command_devices,
+    [COMMAND_REPORT] = command_report,     [COMMAND_HELP] = command_help,
+    [COMMAND_VERSION] = command_version,
 };
 
 static bool takes_files(enum command command)

@@ -214,6 +214,43 @@ static bool set_iterations(const struct option_row *row, const char *text, struc
     return true;
 }
 
+/* Which subcommand of vectors it is of: train or evaluate. */
+static void note_subcommand(const struct option_row *row, struct options *o)
+{
+    const bool trains = row->offset >= offsetof(struct options, train) &&
+                        row->offset < offsetof(struct options, train) + sizeof o->train;
+    *(trains ? &o->for_train : &o->for_evaluate) = row->name;
+}
+
+static bool set_number(const struct option_row *row, const char *text, struct options *o)
+{
+    note_subcommand(row, o);
+    return number_parse(text, INT64_MAX, member(row, o));
+}
+
+static bool set_count_of(const struct option_row *row, const char *text, struct options *o)
+{
+    uint64_t n;
+    note_subcommand(row, o);
+    if (!number_parse(text, UINT32_MAX - 1, &n) || n == 0)
+        return false;
+    *(uint64_t *)member(row, o) = n;
+    return true;
+}
+
+static bool set_most(const struct option_row *row, const char *text, struct options *o)
+{
+    note_subcommand(row, o);
+    return number_parse(text, 1000000, member(row, o)) && *(uint64_t *)member(row, o) != 0;
+}
+
+static bool set_part(const struct option_row *row, const char *text, struct options *o)
+{
+    double *value = member(row, o);
+    note_subcommand(row, o);
+    return decimal_parse(text, value) && *value >= 0 && *value <= 1;
+}
+
 static bool set_tile(const struct option_row *row, const char *text, struct options *o)
 {
     uint64_t n;
@@ -303,6 +340,12 @@ static bool set_choice(const struct option_row *row, const char *text, struct op
     return choose(row, row->argument, text, o);
 }
 
+static bool set_training(const struct option_row *row, const char *text, struct options *o)
+{
+    note_subcommand(row, o);
+    return choose(row, row->argument, text, o);
+}
+
 static bool set_index(const struct option_row *row, const char *text, struct options *o)
 {
     o->placed = true;
@@ -315,12 +358,15 @@ static bool set_color(const struct option_row *row, const char *text, struct opt
 }
 
 _Static_assert(sizeof(wcodec_tune) == sizeof(int) && sizeof(wcodec_predict) == sizeof(int) &&
-                   sizeof(enum color) == sizeof(int) && sizeof(enum dequantize) == sizeof(int),
+                   sizeof(enum color) == sizeof(int) && sizeof(enum dequantize) == sizeof(int) &&
+                   sizeof(wcodec_vectors_schedule) == sizeof(int) &&
+                   sizeof(wcodec_vectors_reduce) == sizeof(int),
                "choices are stored as int");
 
 #define TO(name) offsetof(struct options, name)
 #define BIT(c) (1u << COMMAND_##c)
 #define WRITES (BIT(COMPRESS) | BIT(DECOMPRESS) | BIT(CAT) | BIT(CONVERT) | BIT(REBASE))
+#define PLACES (BIT(REPORT) | BIT(VECTORS)) /* no standard output */
 #define FILES (BIT(COMPRESS) | BIT(DECOMPRESS))
 #define WALKS (FILES | BIT(TEST) | BIT(VERIFY))
 #define REPORTS \
@@ -370,21 +416,22 @@ const struct option_row option_table[] = {
      "at most that much of each dtype"},
     {.listed = BIT(TEST), .help = "      --backend=all     on every device, one after the other"},
     {.listed = BIT(BENCH), .help = "      --backend=all     decode on every backend"},
-    {"output", 'o', "FILE", WRITES | BIT(REPORT), WRITES | BIT(REPORT), set_text, TO(output), NULL,
+    {"output", 'o', "FILE", WRITES | PLACES, WRITES | PLACES, set_text, TO(output), NULL,
      "the output, a directory for a directory; - is as -c"},
     {"output-dir", 'O', "DIR", FILES, FILES, set_text, TO(output_dir), NULL, "put outputs there"},
     {"stdout", 'c', NULL, WRITES, WRITES, set_flag, TO(to_stdout), NULL,
      "write to standard output"},
     {"recursive", 'r', NULL, WALKS | BIT(CONVERT), WALKS | BIT(CONVERT), set_flag, TO(recursive),
      NULL, "go into directories below a directory"},
-    {"force", 'f', NULL, WRITES | BIT(REPORT), WRITES | BIT(REPORT), set_flag, TO(force), NULL,
+    {"force", 'f', NULL, WRITES | PLACES, WRITES | PLACES, set_flag, TO(force), NULL,
      "replace outputs; write to devices and terminals"},
     {"filelist", 0, "FILE", LISTED, LISTED, set_text, TO(filelist), NULL,
      "more inputs, whose names are the lines of FILE (- is standard input)"},
     {"keep", 'k', NULL, FILES, FILES, set_keep, 0, NULL, "keep the input (the default)"},
     {"rm", 0, NULL, FILES, FILES, set_flag, TO(remove), NULL,
      "remove the input after the output is on the disk"},
-    {"no-sync", 0, NULL, WRITES, WRITES, set_flag, TO(no_sync), NULL, "do not wait for the disk"},
+    {"no-sync", 0, NULL, WRITES | BIT(VECTORS), WRITES | BIT(VECTORS), set_flag, TO(no_sync), NULL,
+     "do not wait for the disk"},
     {"fast", '1', NULL, CODES, 0, set_level, 0, NULL, NULL},
     {"best", '9', NULL, CODES, 0, set_level, 0, NULL, NULL},
     {.listed = BIT(COMPRESS),
@@ -428,8 +475,8 @@ const struct option_row option_table[] = {
      "a base that the deltas have now (may be repeated)"},
     {"index", 0, "end|front", BIT(COMPRESS), BIT(COMPRESS), set_index, TO(index), NULL,
      "in front: for readers of streams and over a network"},
-    {"tensor", 0, "NAME", FILES | BIT(CAT), FILES, set_list, TO(tensors), NULL,
-     "only this tensor (may be repeated); compress: of a .wcodec file"},
+    {"tensor", 0, "NAME", FILES | BIT(CAT) | BIT(VECTORS), FILES | BIT(VECTORS), set_list,
+     TO(tensors), NULL, "only this tensor (may be repeated); compress: of a .wcodec file"},
     {"only", 0, "GLOB", FILES, FILES, set_list, TO(only), NULL,
      "only tensors that match (may be repeated)"},
     {"keep-going", 0, NULL, BIT(DECOMPRESS), BIT(DECOMPRESS), set_flag, TO(keep_going), NULL,
@@ -443,8 +490,39 @@ const struct option_row option_table[] = {
      "measure lossy tensors on it (once for each MODEL)"},
     {"no-exponents", 0, NULL, BIT(REPORT), BIT(REPORT), set_nothing, 0, NULL,
      "read the index only, decode nothing"},
-    {"json", 0, NULL, REPORTS | FILES | BIT(CONVERT) | BIT(REBASE),
-     FILES | BIT(BENCH) | BIT(CONVERT) | BIT(REBASE), set_flag, TO(json), NULL, "as JSON"},
+    {"anchors", 0, "M", BIT(VECTORS), BIT(VECTORS), set_count_of, TO(train.anchors),
+     "anchors must be a number from 1 to 4294967294, not", "train: so many (default 1024)"},
+    {"schedule", 0, "best|compat", BIT(VECTORS), BIT(VECTORS), set_training, TO(train.schedule),
+     NULL, "train: lower energies, or the published steps"},
+    {"max-iterations", 0, "N", BIT(VECTORS), BIT(VECTORS), set_most, TO(train.max_iterations),
+     "iterations must be a number from 1 to 1000000, not",
+     "train: at most (default 100; compat: 1000)"},
+    {"seed", 0, "S", BIT(VECTORS), BIT(VECTORS), set_number, TO(train.seed),
+     "a seed is a number from 0 to 2^63 - 1, not", "train: of best's random numbers (default 0)"},
+    {"reduce", 0, "trimmed|plain", BIT(VECTORS), BIT(VECTORS), set_training, TO(train.reduce), NULL,
+     "train, compat: what anchors move to: means without the tenths at both ends, or of all"},
+    {"cooling", 0, "C", BIT(VECTORS), BIT(VECTORS), set_part, TO(train.cooling),
+     "a part is a number from 0 to 1, not",
+     "train, compat: part of the temperature that an iteration takes (default 0.01)"},
+    {"step", 0, "E", BIT(VECTORS), BIT(VECTORS), set_part, TO(train.step),
+     "a part is a number from 0 to 1, not", "train, compat: part of the way (default 0.1)"},
+    {"tolerance", 0, "D", BIT(VECTORS), BIT(VECTORS), set_part, TO(train.tolerance),
+     "a tolerance is a number from 0 to 1, not",
+     "train, compat: ends when energies differ by less (default 1e-4)"},
+    {"min-changes", 0, "N", BIT(VECTORS), BIT(VECTORS), set_number, TO(train.min_changes),
+     "changes are a number from 0 on, not",
+     "train, compat: and when fewer vectors change their anchors (default 10)"},
+    {"maintenance", 0, "N", BIT(VECTORS), BIT(VECTORS), set_number, TO(train.maintenance),
+     "iterations are a number from 0 on, not",
+     "train, compat: merge and split after so many (default 50; 0: never)"},
+    {"queries", 0, "N", BIT(VECTORS), BIT(VECTORS), set_number, TO(queries),
+     "queries are a number from 0 on, not",
+     "evaluate: vectors to search by (default 100; 0: no recall)"},
+    {"nearest", 0, "K", BIT(VECTORS), BIT(VECTORS), set_count_of, TO(nearest),
+     "neighbours are a number from 1 to 1000, not", "evaluate: K of recall@K (default 10)"},
+    {"json", 0, NULL, REPORTS | FILES | BIT(CONVERT) | BIT(REBASE) | BIT(VECTORS),
+     FILES | BIT(BENCH) | BIT(CONVERT) | BIT(REBASE) | BIT(VECTORS), set_flag, TO(json), NULL,
+     "as JSON"},
 };
 
 bool option_is_coding(const struct option_row *row)

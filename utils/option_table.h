@@ -31,7 +31,7 @@ struct option_row {
     const char *help;
 };
 
-enum { OPTION_ROWS_MAX = 64 };
+enum { OPTION_ROWS_MAX = 96 };
 
 extern const struct option_row option_table[];
 extern const size_t option_count;

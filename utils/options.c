@@ -24,9 +24,9 @@ static const struct {
     {"test", COMMAND_TEST},         {"verify", COMMAND_VERIFY},
     {"cat", COMMAND_CAT},           {"convert", COMMAND_CONVERT},
     {"extract", COMMAND_CAT},       {"rebase", COMMAND_REBASE},
-    {"bench", COMMAND_BENCH},       {"devices", COMMAND_DEVICES},
-    {"report", COMMAND_REPORT},     {"help", COMMAND_HELP},
-    {"version", COMMAND_VERSION},
+    {"vectors", COMMAND_VECTORS},   {"bench", COMMAND_BENCH},
+    {"devices", COMMAND_DEVICES},   {"report", COMMAND_REPORT},
+    {"help", COMMAND_HELP},         {"version", COMMAND_VERSION},
 };
 
 const char *command_name(enum command command)
@@ -186,6 +186,11 @@ static bool take_operands(struct options *o)
         o->files.count--;
         memmove(o->files.items, o->files.items + 1, (o->files.count + 1) * sizeof *o->files.items);
     }
+    if (o->command == COMMAND_VECTORS && o->files.count > 0) {
+        o->subcommand = o->files.items[0];
+        o->files.count--;
+        memmove(o->files.items, o->files.items + 1, (o->files.count + 1) * sizeof *o->files.items);
+    }
     if (o->help && !(o->command == COMMAND_HELP && o->files.count > 0)) {
         o->files.count = 0;
         if (o->command != COMMAND_NONE && !strings_add(&o->files, command_name(o->command)))
@@ -197,7 +202,7 @@ static bool take_operands(struct options *o)
     }
     return o->command != COMMAND_NONE ||
            usage_error(
-               "a command is missing: compress, decompress, list, info, test, verify, cat, convert, rebase, bench, devices or report",
+               "a command is missing: compress, decompress, list, info, test, verify, cat, convert, rebase, vectors, bench, devices or report",
                NULL);
 }
 
@@ -367,7 +372,9 @@ bool options_parse(int argc, char **argv, struct options *options)
     int code, at = 1, level_at = 0; /* the word that the option before, a level, stood in */
 
     make_lists(&lists, bench);
-    *options = (struct options){.command = COMMAND_NONE, .level = 3, .iterations = 5};
+    *options = (struct options){
+        .command = COMMAND_NONE, .level = 3, .iterations = 5, .queries = UINT64_MAX};
+    wcodec_vectors_options_init(&options->train);
     for (; (code = getopt_long(argc, argv, lists.shorts, lists.longs, NULL)) != -1; at = optind) {
         if (code == '?' || code == ':')
             return option_error(code, argv[at]);

@@ -21,6 +21,7 @@ enum command {
     COMMAND_CAT,
     COMMAND_CONVERT,
     COMMAND_REBASE,
+    COMMAND_VECTORS,
     COMMAND_BENCH,
     COMMAND_DEVICES,
     COMMAND_REPORT,
@@ -102,6 +103,12 @@ struct options {
     bool quick;
     unsigned iterations;
     uint64_t sample; /* bench: bytes of a class at most; 0: all */
+
+    const char *subcommand; /* of vectors */
+    wcodec_vectors_options train;
+    uint64_t queries, nearest; /* vectors evaluate: UINT64_MAX and 0 are the defaults */
+    const char *for_train;     /* NULL, or an option of that subcommand that was given */
+    const char *for_evaluate;
 };
 
 /* Parse the command line. False: a message is out already and the program must end with exit

@@ -144,6 +144,7 @@ static bool writes(const struct options *o)
     case COMMAND_DECOMPRESS:
     case COMMAND_CONVERT:
     case COMMAND_REBASE:
+    case COMMAND_VECTORS:
     case COMMAND_CAT:
         return !o->to_stdout;
     default:

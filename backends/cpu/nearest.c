@@ -49,9 +49,18 @@ static void nearest(const float *rows, size_t count, size_t dimensions, const fl
     }
 }
 
+static void distances(const float *rows, size_t count, size_t dimensions, const float *panels,
+                      size_t panel_count, float *sums)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < panel_count * LANES; k++)
+            *sums++ = distance_of(rows + i * dimensions, panels + k / LANES * LANES * dimensions,
+                                  k % LANES, dimensions);
+}
+
 void wcodec_cpu_nearest_dsp_init_scalar(struct wcodec_cpu_nearest_dsp *dsp)
 {
-    *dsp = (struct wcodec_cpu_nearest_dsp){.level = 0, .nearest = nearest};
+    *dsp = (struct wcodec_cpu_nearest_dsp){.level = 0, .nearest = nearest, .distances = distances};
 }
 
 void wcodec_cpu_nearest_dsp_init(struct wcodec_cpu_nearest_dsp *dsp, uint32_t levels)

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The nearest anchor of a row, by squared distances in binary32. Plain C says what the results are,
- * to the last bit (nearest.c); tests/checkdsp proves each level against it. */
+ * to the last bit (nearest.c); tests/unit/checkdsp_nearest.c proves each level against it. */
 #ifndef WCODEC_CPU_NEAREST_H
 #define WCODEC_CPU_NEAREST_H
 
@@ -22,6 +22,9 @@ struct wcodec_cpu_nearest_dsp {
      * Lanes without an anchor are infinite. */
     void (*nearest)(const float *rows, size_t count, size_t dimensions, const float *panels,
                     size_t panel_count, float *distance, uint32_t *index);
+    /* All distances: of row i and lane k of all lanes at sums[i * panel_count * LANES + k]. */
+    void (*distances)(const float *rows, size_t count, size_t dimensions, const float *panels,
+                      size_t panel_count, float *sums);
 };
 
 /* The best function among the levels in mask, already masked by what the machine has. */

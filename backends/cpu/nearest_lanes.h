@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The nearest anchor by vectors: a lane an anchor, so that each sum is made in the order of plain
- * C. Included after a level's operations: lanes_t of WIDTH numbers, lanes_load(), lanes_set(),
- * lanes_square(a, b) and lanes_add(), and lanes_keep(), which keeps lesser distances and their
- * numbers. */
+ * C. Included after a level's operations: lanes_t of WIDTH numbers, lanes_load(), lanes_store(),
+ * lanes_set(), lanes_square(a, b) and lanes_add(), and lanes_keep(), which keeps lesser distances
+ * and their numbers. */
 #ifndef WCODEC_CPU_NEAREST_LANES_H
 #define WCODEC_CPU_NEAREST_LANES_H
 
@@ -88,6 +88,18 @@ static void nearest(const float *rows, size_t count, size_t dimensions, const fl
     for (; i < count; i++)
         nearest_of(1, rows + i * dimensions, dimensions, panels, panel_count, distance + i,
                    index + i);
+}
+
+static void distances(const float *rows, size_t count, size_t dimensions, const float *panels,
+                      size_t panel_count, float *sums)
+{
+    for (size_t k = 0; k < panel_count; k++)
+        for (size_t i = 0; i < count; i++) {
+            lanes_t sum[PARTS];
+            panel_sums(1, rows + i * dimensions, dimensions, panels + k * LANES * dimensions, sum);
+            for (size_t p = 0; p < PARTS; p++)
+                lanes_store(sums + (i * panel_count + k) * LANES + p * WIDTH, sum[p]);
+        }
 }
 
 #endif

@@ -77,8 +77,10 @@ typedef struct wcodec_vectors_iteration {
     uint64_t changes;
     /** Anchors that there are now: the schedule COMPAT adds some by splitting. */
     uint64_t anchors;
-    /** Anchors that were merged into others, and that were split, in this iteration. */
-    uint64_t merged, split;
+    /** Anchors that were merged into others in this iteration. */
+    uint64_t merged;
+    /** Anchors that were split in it. */
+    uint64_t split;
     /** 0. */
     uint64_t reserved[4];
 } wcodec_vectors_iteration;
@@ -118,7 +120,8 @@ typedef struct wcodec_vectors_options {
     wcodec_vectors_iteration_fn iteration;
     /** Its first argument. */
     void *opaque;
-    /** In bytes that rows have as binary32, each iteration anew. Default: none. */
+    /** In bytes that rows have as binary32, each iteration anew; the total is that of
+     * max_iterations. Default: none. */
     wcodec_progress progress;
 } wcodec_vectors_options;
 
@@ -132,7 +135,8 @@ static inline void wcodec_vectors_options_init(wcodec_vectors_options *options)
 }
 
 /** Find anchors for the rows, on the context's threads. Takes, beside the rows, their size as
- * binary32 (dimensions rounded up to a multiple of four) and 16 bytes a row.
+ * binary32 (dimensions rounded up to a multiple of four) and 16 bytes a row, and while it looks for
+ * anchors to begin with, that size once more.
  *
  * *vectors belongs to the caller, who ends it by wcodec_vectors_destroy() before the context. On
  * failure nothing is left.
@@ -180,8 +184,12 @@ typedef struct wcodec_vectors_quality {
     uint64_t queries;
     /** Bits that an index takes by the entropy of their counts. */
     double index_bits;
-    /** Rows of the anchor with fewest and with most, and how many anchors have none. */
-    uint64_t smallest, largest, empty;
+    /** Rows of the anchor with fewest. */
+    uint64_t smallest;
+    /** Rows of that with most. */
+    uint64_t largest;
+    /** Anchors that have none. */
+    uint64_t empty;
     /** 0. */
     uint64_t reserved[4];
 } wcodec_vectors_quality;

@@ -51,6 +51,7 @@ static void search(void *opaque, size_t q)
         insert(exact, k, (uint64_t)wcodec_f32_bits(d) << 32 | i);
         insert(coded, k, (uint64_t)wcodec_f32_bits(r) << 32 | i);
     }
+    wcodec_cancel_count(&recall->work->cancel, wcodec_vectors_passes(work, 1));
     recall->found[q] = 0;
     for (size_t a = 0; a < k; a++)
         for (size_t b = 0; b < k; b++)
@@ -141,8 +142,9 @@ wcodec_status wcodec_vectors_evaluate(wcodec_context *context, const wcodec_vect
         status = wcodec_vectors_work_init(&work, context, rows, 1, err);
     if (status != WCODEC_OK)
         return status;
-    wcodec_reporter_init(&work.reporter, progress, 0);
+    wcodec_reporter_init(&work.reporter, progress, wcodec_vectors_passes(&work, queries + 1));
     wcodec_cancel_init(&work.cancel, &work.reporter);
+    wcodec_cancel_span(&work.cancel, 0, work.reporter.total, 1);
     work.m = (size_t)vectors->anchors;
     status = wcodec_vectors_work_grow(&work, work.m, err);
     if (status == WCODEC_OK) {
@@ -152,6 +154,8 @@ wcodec_status wcodec_vectors_evaluate(wcodec_context *context, const wcodec_vect
         if (queries != 0)
             status = measure_recall(&work, queries, k, &q.recall, err);
     }
+    if (status == WCODEC_OK)
+        status = wcodec_vectors_report_end(&work, err);
     if (status == WCODEC_OK)
         *quality = q;
     wcodec_vectors_work_free(&work);

@@ -62,8 +62,7 @@ static wcodec_status report(struct wcodec_vectors_work *work, const wcodec_vecto
 {
     wcodec_status status = wcodec_cancel_check(&work->cancel, err);
     if (status == WCODEC_OK)
-        status = wcodec_reporter_add(&work->reporter,
-                                     (uint64_t)work->n * work->width * sizeof(float), err);
+        status = wcodec_reporter_add(&work->reporter, wcodec_vectors_passes(work, 1), err);
     if (status == WCODEC_OK && o->iteration != NULL && o->iteration(o->opaque, iteration) != 0)
         status = wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     return status;
@@ -72,10 +71,9 @@ static wcodec_status report(struct wcodec_vectors_work *work, const wcodec_vecto
 static wcodec_status train_compat(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
                                   wcodec_error *err)
 {
-    wcodec_status status = WCODEC_OK;
+    wcodec_status status = wcodec_vectors_start_farthest(work, err);
     double temperature = 1, energy = INFINITY;
     unsigned stable = 0;
-    wcodec_vectors_start_farthest(work);
     for (uint64_t t = 0; status == WCODEC_OK && t < o->max_iterations && stable < STABLE; t++) {
         wcodec_vectors_iteration now = {.iteration = t + 1};
         now.changes = wcodec_vectors_assign(work);
@@ -121,9 +119,8 @@ static void seed_empty(struct wcodec_vectors_work *work)
 static wcodec_status train_best(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
                                 wcodec_error *err)
 {
-    wcodec_status status = WCODEC_OK;
+    wcodec_status status = wcodec_vectors_start_random(work, o->seed, err);
     uint64_t changes = 1;
-    wcodec_vectors_start_random(work, o->seed);
     for (uint64_t t = 0; status == WCODEC_OK && t < o->max_iterations && changes != 0; t++) {
         changes = wcodec_vectors_assign(work);
         status = wcodec_cancel_check(&work->cancel, err);
@@ -181,7 +178,7 @@ wcodec_status wcodec_vectors_train(wcodec_context *context, const wcodec_vector_
     if (status != WCODEC_OK)
         return status;
     wcodec_reporter_init(&work.reporter, &o.progress,
-                         o.max_iterations * work.n * work.width * sizeof(float));
+                         wcodec_vectors_passes(&work, o.max_iterations));
     wcodec_cancel_init(&work.cancel, &work.reporter);
     status = o.schedule == WCODEC_VECTORS_COMPAT ? train_compat(&work, &o, err)
                                                  : train_best(&work, &o, err);
@@ -191,7 +188,7 @@ wcodec_status wcodec_vectors_train(wcodec_context *context, const wcodec_vector_
     if (status == WCODEC_OK)
         status = wcodec_cancel_check(&work.cancel, err);
     if (status == WCODEC_OK)
-        status = wcodec_reporter_end(&work.reporter, err);
+        status = wcodec_vectors_report_end(&work, err);
     if (status == WCODEC_OK)
         status = keep(&work, vectors, err);
     wcodec_vectors_work_free(&work);

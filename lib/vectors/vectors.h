@@ -32,6 +32,7 @@ struct wcodec_vectors_work {
     float *rows;       /* n * width */
     float *anchors;    /* room * width */
     float *panels;     /* the anchors, as the kernel takes them */
+    float *columns;    /* the rows so, while anchors are looked for to begin with */
     float *distance;   /* of each row to its anchor, when they were assigned */
     uint32_t *index;   /* of each row; UINT32_MAX: none yet */
     uint64_t *order;   /* rows by their anchors, by wcodec_vectors_group() */
@@ -55,6 +56,11 @@ static inline size_t wcodec_vectors_blocks(const struct wcodec_vectors_work *wor
     return (work->n + WCODEC_VECTORS_BLOCK - 1) / WCODEC_VECTORS_BLOCK;
 }
 
+/* Bytes of so many passes over the rows, of which progress is told; 0, not known: too many. */
+uint64_t wcodec_vectors_passes(const struct wcodec_vectors_work *work, uint64_t passes);
+/* The last report: all is done. */
+wcodec_status wcodec_vectors_report_end(struct wcodec_vectors_work *work, wcodec_error *err);
+
 /* Squared distance of two rows of `width` numbers, as the kernels make it. */
 float wcodec_vectors_distance(const float *a, const float *b, size_t width);
 
@@ -72,8 +78,9 @@ void wcodec_vectors_means(struct wcodec_vectors_work *work, bool trimmed);
 void wcodec_vectors_update(struct wcodec_vectors_work *work, float part);
 
 /* Anchors to begin with: the rows that are farthest from those before; or by random numbers. */
-void wcodec_vectors_start_farthest(struct wcodec_vectors_work *work);
-void wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint64_t seed);
+wcodec_status wcodec_vectors_start_farthest(struct wcodec_vectors_work *work, wcodec_error *err);
+wcodec_status wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint64_t seed,
+                                          wcodec_error *err);
 
 /* Merge anchors that are close to each other, and split those of many or distant rows. */
 wcodec_status wcodec_vectors_maintain(struct wcodec_vectors_work *work, float temperature,

@@ -184,6 +184,7 @@ void wcodec_vectors_work_free(struct wcodec_vectors_work *work)
     wcodec_free(allocator, work->rows);
     wcodec_free(allocator, work->anchors);
     wcodec_free(allocator, work->panels);
+    wcodec_free(allocator, work->columns);
     wcodec_free(allocator, work->distance);
     wcodec_free(allocator, work->index);
     wcodec_free(allocator, work->order);
@@ -191,4 +192,17 @@ void wcodec_vectors_work_free(struct wcodec_vectors_work *work)
     wcodec_free(allocator, work->means);
     wcodec_free(allocator, work->block_sum);
     wcodec_free(allocator, work->block_count);
+}
+
+uint64_t wcodec_vectors_passes(const struct wcodec_vectors_work *work, uint64_t passes)
+{
+    const uint64_t size = (uint64_t)work->n * work->width * sizeof(float);
+    return size > UINT64_MAX / passes ? 0 : size * passes;
+}
+
+wcodec_status wcodec_vectors_report_end(struct wcodec_vectors_work *work, wcodec_error *err)
+{
+    /* Fewer iterations than there could be are the whole, too. */
+    work->reporter.done = work->reporter.total;
+    return wcodec_reporter_end(&work->reporter, err);
 }

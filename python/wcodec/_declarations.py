@@ -16,6 +16,7 @@ from ctypes import (
     c_size_t,
     c_uint,
     c_uint8,
+    c_uint16,
     c_uint32,
     c_uint64,
     c_void_p,
@@ -879,6 +880,134 @@ class wcodec_linear(Structure):
     )
 
 
+class wcodec_vector_rows(Structure):
+    dtype: int
+    count: int
+    dimensions: int
+    data: int | None
+    reserved: Any
+    _fields_ = (
+        ("dtype", c_int),
+        ("count", c_uint64),
+        ("dimensions", c_uint64),
+        ("data", c_void_p),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+# wcodec_vectors_schedule
+WCODEC_VECTORS_BEST = 0
+WCODEC_VECTORS_COMPAT = 1
+
+# wcodec_vectors_reduce
+WCODEC_VECTORS_TRIMMED = 0
+WCODEC_VECTORS_PLAIN = 1
+
+
+class wcodec_vectors_iteration(Structure):
+    iteration: int
+    temperature: float
+    energy: float
+    changes: int
+    anchors: int
+    merged: int
+    split: int
+    reserved: Any
+    _fields_ = (
+        ("iteration", c_uint64),
+        ("temperature", c_double),
+        ("energy", c_double),
+        ("changes", c_uint64),
+        ("anchors", c_uint64),
+        ("merged", c_uint64),
+        ("split", c_uint64),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+wcodec_vectors_iteration_fn = CFUNCTYPE(c_int, c_void_p, POINTER(wcodec_vectors_iteration))
+
+
+class wcodec_vectors_options(Structure):
+    struct_size: int
+    anchors: int
+    schedule: int
+    reduce: int
+    max_iterations: int
+    seed: int
+    cooling: float
+    step: float
+    tolerance: float
+    min_changes: int
+    maintenance: int
+    iteration: Any
+    opaque: int | None
+    progress: wcodec_progress
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("anchors", c_uint64),
+        ("schedule", c_int),
+        ("reduce", c_int),
+        ("max_iterations", c_uint64),
+        ("seed", c_uint64),
+        ("cooling", c_double),
+        ("step", c_double),
+        ("tolerance", c_double),
+        ("min_changes", c_uint64),
+        ("maintenance", c_uint64),
+        ("iteration", wcodec_vectors_iteration_fn),
+        ("opaque", c_void_p),
+        ("progress", wcodec_progress),
+    )
+
+
+class wcodec_vectors_info(Structure):
+    rows: int
+    anchors: int
+    dimensions: int
+    anchor: Any
+    index: Any
+    flags: int
+    reserved32: int
+    reserved: Any
+    _fields_ = (
+        ("rows", c_uint64),
+        ("anchors", c_uint64),
+        ("dimensions", c_uint64),
+        ("anchor", POINTER(c_uint16)),
+        ("index", POINTER(c_uint32)),
+        ("flags", c_uint32),
+        ("reserved32", c_uint32),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_vectors_quality(Structure):
+    energy: float
+    recall: float
+    queries: int
+    index_bits: float
+    smallest: int
+    largest: int
+    empty: int
+    reserved: Any
+    _fields_ = (
+        ("energy", c_double),
+        ("recall", c_double),
+        ("queries", c_uint64),
+        ("index_bits", c_double),
+        ("smallest", c_uint64),
+        ("largest", c_uint64),
+        ("empty", c_uint64),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+# wcodec_vectors_part
+WCODEC_VECTORS_PART_HEAD = 0
+WCODEC_VECTORS_PART_ANCHORS = 1
+WCODEC_VECTORS_PART_INDEX = 2
+
 ENUMERATIONS: dict[str, dict[str, int]] = {
     "wcodec_status": {
         "WCODEC_OK": WCODEC_OK,
@@ -989,6 +1118,19 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
         "WCODEC_RESIDENT_FIXED": WCODEC_RESIDENT_FIXED,
         "WCODEC_RESIDENT_PLAIN": WCODEC_RESIDENT_PLAIN,
     },
+    "wcodec_vectors_schedule": {
+        "WCODEC_VECTORS_BEST": WCODEC_VECTORS_BEST,
+        "WCODEC_VECTORS_COMPAT": WCODEC_VECTORS_COMPAT,
+    },
+    "wcodec_vectors_reduce": {
+        "WCODEC_VECTORS_TRIMMED": WCODEC_VECTORS_TRIMMED,
+        "WCODEC_VECTORS_PLAIN": WCODEC_VECTORS_PLAIN,
+    },
+    "wcodec_vectors_part": {
+        "WCODEC_VECTORS_PART_HEAD": WCODEC_VECTORS_PART_HEAD,
+        "WCODEC_VECTORS_PART_ANCHORS": WCODEC_VECTORS_PART_ANCHORS,
+        "WCODEC_VECTORS_PART_INDEX": WCODEC_VECTORS_PART_INDEX,
+    },
 }
 
 STRUCTURES: dict[str, type[Structure]] = {
@@ -1023,6 +1165,11 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_resident_options": wcodec_resident_options,
     "wcodec_resident_tensor": wcodec_resident_tensor,
     "wcodec_linear": wcodec_linear,
+    "wcodec_vector_rows": wcodec_vector_rows,
+    "wcodec_vectors_iteration": wcodec_vectors_iteration,
+    "wcodec_vectors_options": wcodec_vectors_options,
+    "wcodec_vectors_info": wcodec_vectors_info,
+    "wcodec_vectors_quality": wcodec_vectors_quality,
 }
 
 # Of each function: what it returns, and its arguments.
@@ -1133,4 +1280,11 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_linear_init_size": (None, (POINTER(wcodec_linear), c_size_t)),
     "wcodec_resident_linear": (c_int, (c_void_p, c_uint64, POINTER(wcodec_linear), POINTER(wcodec_error))),
     "wcodec_resident_destroy": (None, (c_void_p,)),
+    "wcodec_vectors_options_init_size": (None, (POINTER(wcodec_vectors_options), c_size_t)),
+    "wcodec_vectors_train": (c_int, (c_void_p, POINTER(wcodec_vector_rows), POINTER(wcodec_vectors_options), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_vectors_describe": (None, (c_void_p, POINTER(wcodec_vectors_info))),
+    "wcodec_vectors_evaluate": (c_int, (c_void_p, c_void_p, POINTER(wcodec_vector_rows), c_uint64, c_uint64, POINTER(wcodec_progress), POINTER(wcodec_vectors_quality), POINTER(wcodec_error))),
+    "wcodec_vectors_export": (c_int, (c_void_p, c_int, wcodec_write_fn, c_void_p, POINTER(wcodec_error))),
+    "wcodec_vectors_import": (c_int, (c_void_p, c_void_p * 3, c_size_t * 3, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_vectors_destroy": (None, (c_void_p,)),
 }

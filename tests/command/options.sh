@@ -6,7 +6,7 @@
 . "$top_srcdir/tests/command/lib.sh"
 source=$top_srcdir
 case $source in /*) ;; *) source=$here/$source ;; esac
-commands='compress decompress list info test verify cat convert rebase bench devices report help version'
+commands='compress decompress list info test verify cat convert rebase vectors bench devices report help version'
 
 # The names of all options, except those that are commands.
 sed -n '/^const struct option_row option_table/,/^};/s/^ *{"\([a-z0-9-]*\)".*/\1/p' "$source/utils/option_table.c" >names
@@ -19,7 +19,9 @@ value_of () {
     index) echo '=end' ;;
     base|from) echo '=x' ;;
     base-depth) echo '=8' ;;
-    threads|iterations) echo '=1' ;;
+    threads|iterations|anchors|max-iterations|seed|cooling|step|tolerance|min-changes|maintenance|queries|nearest) echo '=1' ;;
+    schedule) echo '=best' ;;
+    reduce) echo '=plain' ;;
     memory-limit|sample) echo '=1GiB' ;;
     backend) echo '=cpu' ;;
     tune) echo '=size' ;;
@@ -103,6 +105,8 @@ BASH
     is "$(ask test --backend = | tr '\n' ' ')" 'auto cpu cuda opencl all '
     is "$(ask bench --backend = a | tr '\n' ' ')" 'auto all '
     is "$(ask list --backend = a)" auto
+    is "$(ask vectors e | tr '\n' ' ')" 'evaluate export '
+    is "$(ask vectors train --schedule = c)" compat
     # Tensors of the files that stand there.
     "$MAKE" tensors.safetensors layer.a:BF16:4:gauss layer.b:BF16:4:gauss other:F32:4:gauss || exit 99
     "$WCODEC" compress -q tensors.safetensors

@@ -51,6 +51,7 @@ cp in/a.safetensors in/b.safetensors
 poke in/b.safetensors 50000 125
 "$WCODEC" compress -q --base=in/a.safetensors in/b.safetensors || exit 99
 confined rebase -q --backend=cpu --from=in/a.safetensors -o else/r.wcodec in/b.safetensors.wcodec
+confined vectors train -q --backend=cpu --anchors=4 --max-iterations=2 -o else/v in/a.safetensors
 confined bench -q --backend=cpu -n 1 in/a.safetensors.wcodec
 
 # Drivers run compilers, and talk to their services: where one may be loaded, that is left.

@@ -1,13 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Vectors: golden values of the published runs, the same results by every number of threads and
- * level of the CPU, energies of the default schedule, input that is refused, failing memory, and
- * the files. */
+/* Vectors: golden values of the published runs, the same results by every number of threads,
+ * energies of the default schedule, input that is refused, failing memory, and the files. */
 #include "support_memory.h"
 
-#include "backends/cpu/cpu_level.h"
-#include "backends/cpu/nearest.h"
 #include "coding/lossy.h"
 
 #include <math.h>
@@ -168,35 +165,6 @@ static void threads_change_nothing(void **state)
     free(data);
 }
 
-/* Numbers among which many distances are equal. */
-static void levels_are_equal(void **state)
-{
-    struct wcodec_cpu_nearest_dsp plain, dsp;
-    uint64_t seed = support_seed();
-    enum { ROWS = 37, WIDTH = 20, PANELS = 3 };
-    float rows[ROWS * WIDTH], panels[PANELS * WIDTH * WCODEC_NEAREST_LANES], a[ROWS], b[ROWS];
-    uint32_t i[ROWS], j[ROWS];
-    (void)state;
-    wcodec_cpu_nearest_dsp_init_scalar(&plain);
-    for (unsigned round = 0; round < 200; round++) {
-        const unsigned values = round % 2 == 0 ? 3 : 1 << 20;
-        for (size_t k = 0; k < ROWS * WIDTH; k++)
-            rows[k] = (float)(support_random(&seed) % values) * 0.37f;
-        for (size_t k = 0; k < sizeof panels / sizeof *panels; k++)
-            panels[k] = (float)(support_random(&seed) % values) * 0.37f;
-        for (size_t k = 0; k < WIDTH; k++)
-            for (size_t lane = 11; lane < WCODEC_NEAREST_LANES; lane++)
-                panels[((PANELS - 1) * WIDTH + k) * WCODEC_NEAREST_LANES + lane] = INFINITY;
-        plain.nearest(rows, ROWS, WIDTH, panels, PANELS, a, i);
-        for (unsigned level = 0; level < WCODEC_CPU_LEVELS; level++) {
-            wcodec_cpu_nearest_dsp_init(&dsp, wcodec_cpu_levels() & 1u << level);
-            dsp.nearest(rows, ROWS, WIDTH, panels, PANELS, b, j);
-            assert_memory_equal(a, b, sizeof a);
-            assert_memory_equal(i, j, sizeof i);
-        }
-    }
-}
-
 static void expect_refused(const wcodec_vector_rows *rows, uint64_t anchors, wcodec_status status,
                            const char *text)
 {
@@ -237,50 +205,94 @@ static void refused(void **state)
     free(data);
 }
 
+static int refuse(void *opaque, uint64_t done, uint64_t total)
+{
+    assert_true(done <= total);
+    ++*(unsigned *)opaque;
+    return 1;
+}
+
+/* By the report of an iteration, and by the progress callback, which is called in the end at the
+ * latest. */
 static void cancelled(void **state)
 {
     wcodec_vector_rows rows;
     wcodec_vectors_options o;
-    struct course course = {.stop = 3};
-    wcodec_vectors *vectors;
+    wcodec_vectors *vectors = NULL;
+    wcodec_vectors_quality quality;
+    unsigned calls = 0;
+    const wcodec_progress progress = {.fn = refuse, .opaque = &calls};
     (void)state;
     uint16_t *data = make_rows(300, 8, &rows);
     wcodec_context *context = support_context(2, NULL);
-    set_published(&o, 8);
-    o.iteration = note;
-    o.opaque = &course;
-    assert_int_equal(wcodec_vectors_train(context, &rows, &o, &vectors, NULL),
-                     WCODEC_ERROR_CANCELLED);
-    assert_int_equal(course.count, 3);
+    for (int schedule = WCODEC_VECTORS_BEST; schedule <= WCODEC_VECTORS_COMPAT; schedule++) {
+        struct course course = {.stop = 3};
+        set_published(&o, 8);
+        o.schedule = (wcodec_vectors_schedule)schedule;
+        o.iteration = note;
+        o.opaque = &course;
+        assert_int_equal(wcodec_vectors_train(context, &rows, &o, &vectors, NULL),
+                         WCODEC_ERROR_CANCELLED);
+        assert_int_equal(course.count, 3);
+        calls = 0;
+        o.iteration = NULL;
+        o.progress = progress;
+        assert_int_equal(wcodec_vectors_train(context, &rows, &o, &vectors, NULL),
+                         WCODEC_ERROR_CANCELLED);
+        assert_int_equal(calls, 1);
+        assert_null(vectors);
+    }
+    o.progress = (wcodec_progress){0};
+    assert_int_equal(wcodec_vectors_train(context, &rows, &o, &vectors, NULL), WCODEC_OK);
+    for (unsigned queries = 0; queries <= 10; queries += 10) {
+        calls = 0;
+        assert_int_equal(
+            wcodec_vectors_evaluate(context, vectors, &rows, queries, 5, &progress, &quality, NULL),
+            WCODEC_ERROR_CANCELLED);
+        assert_int_equal(calls, 1);
+    }
+    wcodec_vectors_destroy(vectors);
     wcodec_context_destroy(context);
     free(data);
 }
 
-/* Each allocation fails once. */
-static void out_of_memory(void **state)
+struct seen {
+    uint64_t done, total;
+};
+
+static int see(void *opaque, uint64_t done, uint64_t total)
+{
+    struct seen *seen = opaque;
+    assert_true(done >= seen->done && done <= total);
+    *seen = (struct seen){done, total};
+    return 0;
+}
+
+/* What ends before the most iterations is whole, too. */
+static void progress(void **state)
 {
     wcodec_vector_rows rows;
     wcodec_vectors_options o;
-    wcodec_status status = WCODEC_ERROR_MEMORY;
+    wcodec_vectors *vectors;
+    wcodec_vectors_quality quality;
+    struct seen trained = {0}, measured = {0};
     (void)state;
-    uint16_t *data = make_rows(300, 8, &rows);
-    set_published(&o, 10);
-    for (long n = 0; status != WCODEC_OK; n++) {
-        struct support_allocator allocator;
-        wcodec_vectors *vectors = NULL;
-        support_allocator_init(&allocator, SUPPORT_NEVER);
-        wcodec_context *context = support_context(1, &allocator.allocator);
-        const long before = allocator.balance;
-        allocator.once = true;
-        allocator.left = n;
-        status = wcodec_vectors_train(context, &rows, &o, &vectors, NULL);
-        assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY);
-        wcodec_vectors_destroy(vectors);
-        if (status != WCODEC_OK)
-            assert_int_equal(allocator.balance, before);
-        wcodec_context_destroy(context);
-        assert_int_equal(allocator.balance, 0);
-    }
+    uint16_t *data = make_rows(300, 6, &rows);
+    wcodec_context *context = support_context(2, NULL);
+    wcodec_vectors_options_init(&o);
+    o.anchors = 4;
+    o.progress = (wcodec_progress){.fn = see, .opaque = &trained};
+    assert_int_equal(wcodec_vectors_train(context, &rows, &o, &vectors, NULL), WCODEC_OK);
+    assert_int_equal(trained.done, 300 * 8 * 4 * 100);
+    assert_int_equal(trained.total, trained.done);
+    o.progress.opaque = &measured;
+    assert_int_equal(
+        wcodec_vectors_evaluate(context, vectors, &rows, 9, 5, &o.progress, &quality, NULL),
+        WCODEC_OK);
+    assert_int_equal(measured.done, 300 * 8 * 4 * 10);
+    assert_int_equal(measured.total, measured.done);
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
     free(data);
 }
 
@@ -296,6 +308,72 @@ static int append(void *opaque, const void *data, size_t size)
     memcpy(file->bytes + file->size, data, size);
     file->size += size;
     return 0;
+}
+
+/* Train, export, import and measure; what was made is freed. */
+static wcodec_status use_all(wcodec_context *context, const wcodec_vector_rows *rows,
+                             const wcodec_vectors_options *o)
+{
+    static struct file file[3];
+    wcodec_vectors *vectors = NULL, *copy = NULL;
+    wcodec_vectors_quality quality;
+    wcodec_error err = {0};
+    wcodec_status status = wcodec_vectors_train(context, rows, o, &vectors, &err);
+    for (int part = 0; part < 3 && status == WCODEC_OK; part++) {
+        file[part].size = 0;
+        status =
+            wcodec_vectors_export(vectors, (wcodec_vectors_part)part, append, &file[part], &err);
+    }
+    const void *bytes[3] = {file[0].bytes, file[1].bytes, file[2].bytes};
+    const size_t size[3] = {file[0].size, file[1].size, file[2].size};
+    if (status == WCODEC_OK)
+        status = wcodec_vectors_import(context, bytes, size, &copy, &err);
+    if (status == WCODEC_OK)
+        status = wcodec_vectors_evaluate(context, copy, rows, 10, 5, NULL, &quality, &err);
+    assert_true(status == WCODEC_OK || (err.status == status && err.text[0] != 0));
+    wcodec_vectors_destroy(vectors);
+    wcodec_vectors_destroy(copy);
+    return status;
+}
+
+/* Each allocation fails once, and then all from it on; and every limit of memory. */
+static void out_of_memory(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_vectors_options o;
+    (void)state;
+    uint16_t *data = make_rows(300, 8, &rows);
+    set_published(&o, 10);
+    for (unsigned way = 0; way < 4; way++) {
+        wcodec_status status = WCODEC_ERROR_MEMORY;
+        long n = 0;
+        o.schedule = way / 2 == 0 ? WCODEC_VECTORS_COMPAT : WCODEC_VECTORS_BEST;
+        for (; status != WCODEC_OK; n++) {
+            struct support_allocator allocator;
+            support_allocator_init(&allocator, SUPPORT_NEVER);
+            wcodec_context *context = support_context(1, &allocator.allocator);
+            const long before = allocator.balance;
+            allocator.once = way % 2 == 0;
+            allocator.left = n;
+            status = use_all(context, &rows, &o);
+            assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY);
+            assert_int_equal(allocator.balance, before);
+            wcodec_context_destroy(context);
+            assert_int_equal(allocator.balance, 0);
+        }
+        assert_true(n > 20);
+    }
+    wcodec_status status = WCODEC_ERROR_LIMIT;
+    unsigned refusals = 0;
+    for (uint64_t most = 1000; status != WCODEC_OK; most += 1000) {
+        wcodec_context *context = support_context_limited(1, most);
+        status = use_all(context, &rows, &o);
+        assert_true(status == WCODEC_OK || status == WCODEC_ERROR_LIMIT);
+        refusals += status != WCODEC_OK;
+        wcodec_context_destroy(context);
+    }
+    assert_true(refusals > 3 && refusals < 100);
+    free(data);
 }
 
 static void files(void **state)
@@ -361,14 +439,11 @@ static void files(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(golden),
-                                       cmocka_unit_test(golden_log),
-                                       cmocka_unit_test(best_is_better),
-                                       cmocka_unit_test(threads_change_nothing),
-                                       cmocka_unit_test(levels_are_equal),
-                                       cmocka_unit_test(refused),
-                                       cmocka_unit_test(cancelled),
-                                       cmocka_unit_test(out_of_memory),
-                                       cmocka_unit_test(files)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden),         cmocka_unit_test(golden_log),
+        cmocka_unit_test(best_is_better), cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(refused),        cmocka_unit_test(cancelled),
+        cmocka_unit_test(progress),       cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

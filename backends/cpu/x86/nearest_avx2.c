@@ -14,6 +14,11 @@ INLINE lanes_t lanes_load(const float *p)
     return _mm256_loadu_ps(p);
 }
 
+INLINE void lanes_store(float *p, lanes_t a)
+{
+    _mm256_storeu_ps(p, a);
+}
+
 INLINE lanes_t lanes_set(float value)
 {
     return _mm256_set1_ps(value);
@@ -44,5 +49,5 @@ INLINE void lanes_keep(lanes_t distance, unsigned first, float *best, void *inde
 
 void wcodec_cpu_nearest_dsp_init_avx2(struct wcodec_cpu_nearest_dsp *dsp)
 {
-    *dsp = (struct wcodec_cpu_nearest_dsp){.level = 2, .nearest = nearest};
+    *dsp = (struct wcodec_cpu_nearest_dsp){.level = 2, .nearest = nearest, .distances = distances};
 }

@@ -1,0 +1,158 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* wcodec vectors: its subcommands, and train. */
+#include "utils/vectors.h"
+#include "utils/json.h"
+#include "utils/signals.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct course {
+    struct app *app;
+    const char *name;
+    wcodec_vectors_iteration last;
+};
+
+static int note_iteration(void *opaque, const wcodec_vectors_iteration *now)
+{
+    struct course *course = opaque;
+    struct app *app = course->app;
+    course->last = *now;
+    if (app->options.json) {
+        char *line =
+            json_render(app, json_pack("{s:o, s:f, s:f, s:o, s:o, s:o, s:o}", "iteration",
+                                       json_size(now->iteration), "temperature", now->temperature,
+                                       "energy", now->energy, "changes", json_size(now->changes),
+                                       "anchors", json_size(now->anchors), "merged",
+                                       json_size(now->merged), "split", json_size(now->split)));
+        if (line) {
+            puts(line);
+            fflush(stdout);
+        }
+        free(line);
+        if (!line || !app_stdout_good(app))
+            return 1;
+    }
+    app_detail(app,
+               "%s: iteration %" PRIu64 ": energy %.6g, temperature %.4f, %" PRIu64
+               " changes, %" PRIu64 " anchors",
+               course->name, now->iteration, now->energy, now->temperature, now->changes,
+               now->anchors);
+    return signals_pending();
+}
+
+/* NULL: reported. */
+static wcodec_vectors *train(struct app *app, const struct vectors_rows *rows,
+                             struct course *course)
+{
+    const struct options *o = &app->options;
+    wcodec_vectors_options options = o->train;
+    wcodec_vectors *vectors = NULL;
+    wcodec_error err = {0};
+    options.iteration = note_iteration;
+    options.opaque = course;
+    progress_start(&app->progress, rows->name, !o->quiet && !o->no_progress);
+    options.progress = progress_callback(&app->progress);
+    const wcodec_status status =
+        wcodec_vectors_train(app->context, &rows->rows, &options, &vectors, &err);
+    progress_end(&app->progress);
+    if (status == WCODEC_ERROR_CANCELLED && app->stdout_error)
+        app_keep_exit_code(app, EXIT_FAILED); /* said where the program ends */
+    else if (status != WCODEC_OK)
+        app_fail_status(app, rows->name, &err);
+    return vectors;
+}
+
+static void note_result(struct app *app, const struct vectors_rows *rows,
+                        const wcodec_vectors *vectors, const struct course *course)
+{
+    wcodec_vectors_info info;
+    wcodec_vectors_describe(vectors, &info);
+    const double size =
+        19 + 2.0 * (double)info.anchors * (double)info.dimensions + 4.0 * (double)info.rows;
+    app_note(app,
+             "%s: %" PRIu64 " vectors of %" PRIu64 " dimensions, %" PRIu64 " anchors, %" PRIu64
+             " iterations, energy %.6g, %.2f %% of F32",
+             rows->name, info.rows, info.dimensions, info.anchors, course->last.iteration,
+             course->last.energy, 25.0 * size / ((double)info.rows * (double)info.dimensions));
+}
+
+void vectors_train(struct app *app)
+{
+    const struct options *o = &app->options;
+    struct vectors_rows rows;
+    struct vectors_files files;
+    struct output_attributes attributes = {0};
+    if (o->files.count != 1) {
+        app_fail(app, EXIT_USAGE, "vectors train takes one file of tensors");
+        return;
+    }
+    if (!o->output) {
+        app_fail(app, EXIT_USAGE, "vectors train needs -o NAME, for three files");
+        return;
+    }
+    if (!vectors_rows_open(app, o->files.items[0], &rows))
+        return;
+    const struct input *input = &rows.file.input;
+    if (vectors_files_open(app, o->output, input->fd >= 0 ? &input->stat : NULL, &files)) {
+        struct course course = {.app = app, .name = rows.name};
+        wcodec_vectors *vectors = train(app, &rows, &course);
+        output_attributes_narrow_by(&attributes, input, rows.file.reader);
+        if (vectors && vectors_files_write(app, vectors, &attributes, &files))
+            note_result(app, &rows, vectors, &course);
+        wcodec_vectors_destroy(vectors);
+        vectors_files_close(&files);
+    }
+    vectors_rows_close(&rows);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(struct app *app);
+    bool output, json, tensor, train, evaluate; /* options that it takes */
+} subcommands[] = {
+    {"train", vectors_train, true, true, true, true, false},
+    {"info", vectors_info, false, true, false, false, false},
+    {"evaluate", vectors_evaluate, false, true, true, false, true},
+    {"export", vectors_export, true, false, false, false, false},
+};
+
+/* Options of other subcommands. NULL: there are none. */
+static const char *find_alien(const struct options *o, size_t i)
+{
+    if (o->output && !subcommands[i].output)
+        return "output";
+    if (o->json && !subcommands[i].json)
+        return "json";
+    if (o->tensors.count && !subcommands[i].tensor)
+        return "tensor";
+    if (o->for_train && !subcommands[i].train)
+        return o->for_train;
+    return o->for_evaluate && !subcommands[i].evaluate ? o->for_evaluate : NULL;
+}
+
+void command_vectors(struct app *app)
+{
+    const struct options *o = &app->options;
+    const char *alien;
+    size_t i = 0;
+    while (o->subcommand && i < sizeof subcommands / sizeof *subcommands &&
+           strcmp(subcommands[i].name, o->subcommand) != 0)
+        i++;
+    if (!o->subcommand)
+        app_fail(app, EXIT_USAGE, "vectors what? Say train, info, evaluate or export");
+    else if (i == sizeof subcommands / sizeof *subcommands)
+        app_fail(app, EXIT_USAGE, "vectors does not '%s', but train, info, evaluate or export",
+                 o->subcommand);
+    else if ((alien = find_alien(o, i)) != NULL)
+        app_fail(app, EXIT_USAGE, "'vectors %s' takes no option --%s", o->subcommand, alien);
+    else if (o->to_stdout)
+        app_fail(app, EXIT_USAGE, "'vectors %s' writes to files, not to standard output",
+                 o->subcommand);
+    else
+        subcommands[i].run(app);
+}

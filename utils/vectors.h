@@ -1,0 +1,51 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What the subcommands of vectors share: a tensor as rows, and the three files of a set. */
+#ifndef WCODEC_UTILS_VECTORS_H
+#define WCODEC_UTILS_VECTORS_H
+
+#include "utils/output.h"
+#include "utils/tensor_file.h"
+#include <wcodec/vectors.h>
+
+struct vectors_rows {
+    struct tensor_file file;
+    wcodec_vector_rows rows;
+    void *data;
+    char *name; /* file and tensor, for messages */
+};
+
+/* Read the only tensor of a file, or that of --tensor, which must be [n, d]. False: reported. */
+bool vectors_rows_open(struct app *app, const char *path, struct vectors_rows *rows);
+void vectors_rows_close(struct vectors_rows *rows);
+
+enum { VECTORS_FILES = 3 };
+
+/* Files that are being made, in the order of wcodec_vectors_part. */
+struct vectors_files {
+    char *path[VECTORS_FILES];
+    struct output output[VECTORS_FILES];
+};
+
+/* Start NAME.idx, NAME.anchors.bin and NAME.assign.bin. False: reported. */
+bool vectors_files_open(struct app *app, const char *name, const struct stat *input,
+                        struct vectors_files *files);
+/* Write them and give them their names, that of the .idx last: either all are there in the end, or
+ * it is not. False: reported. */
+bool vectors_files_write(struct app *app, const wcodec_vectors *vectors,
+                         const struct output_attributes *attributes, struct vectors_files *files);
+void vectors_files_close(struct vectors_files *files);
+
+/* Read the set NAME, which may be given with .idx at its end; the caller destroys it. What is made
+ * of it gets attributes as narrow as its files'. NULL: reported. */
+wcodec_vectors *vectors_files_read(struct app *app, const char *name,
+                                   struct output_attributes *attributes);
+
+/* train; the others are in vectors_show.c. Operands are those after the subcommand. */
+void vectors_train(struct app *app);
+void vectors_info(struct app *app);
+void vectors_evaluate(struct app *app);
+void vectors_export(struct app *app);
+
+#endif

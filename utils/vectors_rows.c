@@ -1,0 +1,132 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "utils/convert_list.h"
+#include "utils/partial.h"
+#include "utils/signals.h"
+#include "utils/text.h"
+#include "utils/vectors.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 16 << 20 };
+
+static const struct convert_item *choose_item(struct app *app, const struct convert_list *list)
+{
+    const char *name = list->files[0].input.name;
+    const struct strings *wanted = &app->options.tensors;
+    if (wanted->count > 1)
+        app_fail(app, EXIT_USAGE, "vectors are of one --tensor");
+    else if (wanted->count == 0 && list->count > 1)
+        app_fail(app, EXIT_USAGE, "%s: holds %zu tensors: choose one by --tensor=NAME", name,
+                 list->count);
+    else if (wanted->count == 0)
+        return &list->items[0];
+    for (size_t i = 0; wanted->count == 1 && i < list->count; i++)
+        if (strcmp(list->items[i].name, wanted->items[0]) == 0)
+            return &list->items[i];
+    if (wanted->count == 1)
+        app_fail(app, EXIT_FAILED, "%s: no tensor is called '%s'", name, wanted->items[0]);
+    return NULL;
+}
+
+static bool set_name(struct app *app, const struct convert_item *item, struct vectors_rows *rows)
+{
+    const char *file = rows->file.input.name;
+    const size_t room = strlen(file) + strlen(item->name) + sizeof ": tensor ''";
+    rows->name = app_alloc(app, file, room);
+    if (rows->name)
+        snprintf(rows->name, room, "%s: tensor '%s'", file, item->name);
+    return rows->name != NULL;
+}
+
+static bool check_item(struct app *app, const struct convert_item *item, const char *name)
+{
+    if (item->dtype != WCODEC_DTYPE_F16 && item->dtype != WCODEC_DTYPE_BF16 &&
+        item->dtype != WCODEC_DTYPE_F32)
+        return app_fail(app, EXIT_USAGE, "%s is of %s, but vectors are of F16, BF16 or F32", name,
+                        wcodec_dtype_name(item->dtype));
+    if (item->rank == 2)
+        return true;
+    char *shape = text_shape(item->shape, item->rank);
+    app_fail(app, EXIT_USAGE, "%s has the shape %s, but vectors are a tensor [n, d]", name,
+             shape ? shape : "of another rank");
+    free(shape);
+    return false;
+}
+
+static bool read_original(struct app *app, struct tensor_file *file,
+                          const struct convert_item *item, uint8_t *data)
+{
+    bool good = true;
+    for (uint64_t at = 0; at < item->from_size && good; at += PIECE) {
+        const uint64_t left = item->from_size - at;
+        good = !signals_pending() && tensor_file_read(app, file, item->number, at, data + at,
+                                                      left < PIECE ? (size_t)left : PIECE);
+    }
+    return good && tensor_file_check(app, file);
+}
+
+/* Rows one after the other, of what has its elements in the order of columns. */
+static bool order_rows(struct app *app, const struct convert_item *item, struct vectors_rows *rows)
+{
+    const size_t size = wcodec_dtype_bits(item->dtype) / 8;
+    const uint8_t *from = rows->data;
+    uint8_t *ordered = item->strides ? app_alloc(app, rows->name, item->size) : NULL;
+    if (!ordered)
+        return !item->strides;
+    for (uint64_t i = 0; i < item->shape[0]; i++)
+        for (uint64_t j = 0; j < item->shape[1]; j++)
+            memcpy(ordered + (i * item->shape[1] + j) * size,
+                   from + (i * item->strides[0] + j * item->strides[1]) * size, size);
+    free(rows->data);
+    rows->data = ordered;
+    return true;
+}
+
+static bool read_item(struct app *app, const struct convert_item *item, struct vectors_rows *rows)
+{
+    struct tensor_file *file = &rows->file;
+    uint64_t size;
+    if (!set_name(app, item, rows) || !check_item(app, item, rows->name))
+        return false;
+    if (file->reader)
+        rows->data = partial_decode(app, file->input.name, file->reader, item->number, NULL, &size);
+    else
+        rows->data = app_alloc(app, rows->name, item->from_size);
+    if (!rows->data || (!file->reader && !read_original(app, file, item, rows->data)) ||
+        !order_rows(app, item, rows))
+        return false;
+    rows->rows = (wcodec_vector_rows){.dtype = item->dtype,
+                                      .count = item->shape[0],
+                                      .dimensions = item->shape[1],
+                                      .data = rows->data};
+    return true;
+}
+
+bool vectors_rows_open(struct app *app, const char *path, struct vectors_rows *rows)
+{
+    struct convert_list list;
+    const struct convert_item *item;
+    *rows = (struct vectors_rows){.file = {.input = {.fd = -1}}};
+    if (!tensor_file_open(app, path, NULL, &rows->file))
+        return false;
+    bool good = convert_list_make(app, &rows->file, 1, &list);
+    item = good ? choose_item(app, &list) : NULL;
+    good = item && read_item(app, item, rows);
+    convert_list_free(&list);
+    if (!good)
+        vectors_rows_close(rows);
+    return good;
+}
+
+void vectors_rows_close(struct vectors_rows *rows)
+{
+    tensor_file_close(&rows->file);
+    free(rows->data);
+    free(rows->name);
+    *rows = (struct vectors_rows){.file = {.input = {.fd = -1}}};
+}

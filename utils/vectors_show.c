@@ -1,0 +1,221 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* wcodec vectors info, evaluate and export. */
+#include "utils/json.h"
+#include "utils/text.h"
+#include "utils/vectors.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows of the anchors. */
+struct cells {
+    uint64_t smallest, largest, empty;
+    double index_bits; /* by their entropy */
+};
+
+static bool count_cells(struct app *app, const char *name, const wcodec_vectors_info *info,
+                        struct cells *cells)
+{
+    uint64_t *count = app_alloc(app, name, info->anchors * sizeof *count);
+    if (!count)
+        return false;
+    memset(count, 0, (size_t)info->anchors * sizeof *count);
+    for (uint64_t i = 0; i < info->rows; i++)
+        count[info->index[i]]++;
+    *cells = (struct cells){.smallest = info->rows};
+    for (uint64_t k = 0; k < info->anchors; k++) {
+        const double part = (double)count[k] / (double)info->rows;
+        cells->smallest = count[k] < cells->smallest ? count[k] : cells->smallest;
+        cells->largest = count[k] > cells->largest ? count[k] : cells->largest;
+        cells->empty += count[k] == 0;
+        cells->index_bits -= count[k] ? part * log2(part) : 0;
+    }
+    free(count);
+    return true;
+}
+
+static void print_json(struct app *app, json_t *item)
+{
+    char *text = json_render(app, item);
+    if (text)
+        puts(text);
+    app_stdout_good(app);
+    free(text);
+}
+
+static void print_info(struct app *app, const char *name, const wcodec_vectors_info *info)
+{
+    const uint64_t size = 19 + 2 * info->anchors * info->dimensions + 4 * info->rows;
+    const double ratio = (double)size / (4.0 * (double)info->rows * (double)info->dimensions);
+    struct cells cells;
+    if (!count_cells(app, name, info, &cells))
+        return;
+    if (app->options.json) {
+        print_json(
+            app,
+            json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
+                      "schema", "wcodec/1", "path", json_text(name), "rows", json_size(info->rows),
+                      "dimensions", json_size(info->dimensions), "anchors",
+                      json_size(info->anchors), "bytes", json_size(size), "ratio",
+                      json_decimal(ratio, 6), "index_bits", json_decimal(cells.index_bits, 6),
+                      "smallest", json_size(cells.smallest), "largest", json_size(cells.largest),
+                      "empty", json_size(cells.empty), "flags", json_size(info->flags), "jacobians",
+                      (int)(info->flags & 1), "residuals", (int)(info->flags >> 1 & 1)));
+        return;
+    }
+    char *escaped = text_escape(name);
+    printf("%s: %" PRIu64 " vectors of %" PRIu64 " dimensions, %" PRIu64 " anchors\n",
+           escaped ? escaped : "", info->rows, info->dimensions, info->anchors);
+    printf("bytes: %" PRIu64 ", %.2f %% of F32\n", size, 100 * ratio);
+    printf("index: %.3f bits by its entropy, of 32\n", cells.index_bits);
+    printf("vectors an anchor: %" PRIu64 " to %" PRIu64 ", %" PRIu64 " without\n", cells.smallest,
+           cells.largest, cells.empty);
+    if (info->flags)
+        printf("in files of their own, not read:%s%s\n", info->flags & 1 ? " Jacobians" : "",
+               info->flags & 2 ? " residuals" : "");
+    app_stdout_good(app);
+    free(escaped);
+}
+
+void vectors_info(struct app *app)
+{
+    const struct options *o = &app->options;
+    struct output_attributes attributes = {0};
+    wcodec_vectors_info info;
+    if (o->files.count != 1) {
+        app_fail(app, EXIT_USAGE, "vectors info takes the name of one set: NAME or NAME.idx");
+        return;
+    }
+    wcodec_vectors *vectors = vectors_files_read(app, o->files.items[0], &attributes);
+    if (!vectors)
+        return;
+    wcodec_vectors_describe(vectors, &info);
+    print_info(app, o->files.items[0], &info);
+    wcodec_vectors_destroy(vectors);
+}
+
+static void print_quality(struct app *app, const char *name, const wcodec_vectors_quality *q,
+                          uint64_t nearest)
+{
+    if (app->options.json) {
+        print_json(app,
+                   json_pack("{s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+                             "wcodec/1", "path", json_text(name), "energy", q->energy, "recall",
+                             q->queries ? json_real(q->recall) : json_null(), "nearest",
+                             json_size(nearest), "queries", json_size(q->queries), "index_bits",
+                             json_decimal(q->index_bits, 6), "smallest", json_size(q->smallest),
+                             "largest", json_size(q->largest), "empty", json_size(q->empty)));
+        return;
+    }
+    printf("energy: %.6g\n", q->energy);
+    if (q->queries)
+        printf("recall@%" PRIu64 ": %.4f, of %" PRIu64 " queries\n", nearest, q->recall,
+               q->queries);
+    printf("index: %.3f bits by its entropy\n", q->index_bits);
+    printf("vectors an anchor: %" PRIu64 " to %" PRIu64 ", %" PRIu64 " without\n", q->smallest,
+           q->largest, q->empty);
+    app_stdout_good(app);
+}
+
+static void evaluate(struct app *app, const char *name, const wcodec_vectors *vectors,
+                     const struct vectors_rows *rows)
+{
+    enum { QUERIES = 100, NEAREST = 10 };
+    const struct options *o = &app->options;
+    const uint64_t n = rows->rows.count, nearest = o->nearest ? o->nearest : NEAREST;
+    /* As many as there can be, unless so many were asked for. */
+    const uint64_t few = n <= nearest && !o->nearest ? 0 : (n < QUERIES ? n : QUERIES),
+                   queries = o->queries == UINT64_MAX ? few : o->queries;
+    wcodec_vectors_quality quality;
+    wcodec_error err = {0};
+    progress_start(&app->progress, rows->name, !o->quiet && !o->no_progress);
+    const wcodec_progress progress = progress_callback(&app->progress);
+    const wcodec_status status = wcodec_vectors_evaluate(
+        app->context, vectors, &rows->rows, queries, nearest, &progress, &quality, &err);
+    progress_end(&app->progress);
+    if (status == WCODEC_OK)
+        print_quality(app, name, &quality, nearest);
+    else
+        app_fail_status(app, rows->name, &err);
+}
+
+void vectors_evaluate(struct app *app)
+{
+    const struct options *o = &app->options;
+    struct vectors_rows rows;
+    struct output_attributes attributes = {0};
+    if (o->files.count != 2) {
+        app_fail(app, EXIT_USAGE,
+                 "vectors evaluate takes the name of a set and the file of its vectors");
+        return;
+    }
+    wcodec_vectors *vectors = vectors_files_read(app, o->files.items[0], &attributes);
+    if (vectors && vectors_rows_open(app, o->files.items[1], &rows)) {
+        evaluate(app, o->files.items[0], vectors, &rows);
+        vectors_rows_close(&rows);
+    }
+    wcodec_vectors_destroy(vectors);
+}
+
+/* The header of a safetensors file: the larger elements first, so that all are aligned. */
+static bool write_header(struct app *app, const wcodec_vectors_info *info, struct output *output)
+{
+    const uint64_t index = 4 * info->rows, end = index + 2 * info->anchors * info->dimensions;
+    json_t *header = json_pack(
+        "{s:{s:s}, s:{s:s, s:[o], s:[i, o]}, s:{s:s, s:[o, o], s:[o, o]}}", "__metadata__",
+        "format", "pt", "index", "dtype", "U32", "shape", json_size(info->rows), "data_offsets", 0,
+        json_size(index), "anchors", "dtype", "F16", "shape", json_size(info->anchors),
+        json_size(info->dimensions), "data_offsets", json_size(index), json_size(end));
+    char *text = json_render(app, header);
+    if (!text)
+        return false;
+    const size_t length = strlen(text), padded = (length + 7) / 8 * 8;
+    const uint8_t word[8] = {(uint8_t)padded, (uint8_t)(padded >> 8)};
+    const bool good = output_write(output, word, sizeof word) == 0 &&
+                      output_write(output, text, length) == 0 &&
+                      output_write(output, "       ", padded - length) == 0;
+    free(text);
+    return good || app_fail_errno(app, output->name, "cannot write", output->error);
+}
+
+static bool write_parts(struct app *app, const wcodec_vectors *vectors, struct output *output)
+{
+    static const wcodec_vectors_part parts[] = {WCODEC_VECTORS_PART_INDEX,
+                                                WCODEC_VECTORS_PART_ANCHORS};
+    wcodec_vectors_info info;
+    wcodec_error err = {0};
+    wcodec_vectors_describe(vectors, &info);
+    if (!write_header(app, &info, output))
+        return false;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (wcodec_vectors_export(vectors, parts[i], output_write, output, &err) != WCODEC_OK)
+            return output_fail(app, output, output->name, &err);
+    return true;
+}
+
+void vectors_export(struct app *app)
+{
+    const struct options *o = &app->options;
+    struct output output;
+    struct output_attributes attributes = {0};
+    if (o->files.count != 1) {
+        app_fail(app, EXIT_USAGE, "vectors export takes the name of one set: NAME or NAME.idx");
+        return;
+    }
+    if (!o->output || !path_has_suffix(o->output, ".safetensors")) {
+        app_fail(app, EXIT_USAGE, "vectors export needs -o OUT.safetensors");
+        return;
+    }
+    wcodec_vectors *vectors = vectors_files_read(app, o->files.items[0], &attributes);
+    if (vectors && output_open(app, o->output, NULL, &output)) {
+        if (write_parts(app, vectors, &output))
+            output_commit(app, &output, &attributes);
+        output_close(&output);
+    }
+    wcodec_vectors_destroy(vectors);
+}
