@@ -133,7 +133,7 @@ wcodec_status wcodec_entry_rows(const struct wcodec_entry *e, uint64_t first, ui
     uint64_t rows = e->rank > 0 ? e->shape[0] : 1, bits = e->size * 8;
     if (first > rows || count > rows - first)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "rows %" PRIu64 " to %" PRIu64 " of %" PRIu64,
-                           first, first + count, rows);
+                           first, count > UINT64_MAX - first ? UINT64_MAX : first + count, rows);
     *begin = *end = 0;
     if (rows == 0)
         return WCODEC_OK;

@@ -204,6 +204,10 @@ static void refuses_wrong_arguments(void **state)
                      WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_reader_decode_rows(reader, 0, 2, 0, NULL, 0, NULL, &err), WCODEC_OK);
     assert_int_equal(
+        wcodec_reader_decode_rows(reader, 0, UINT64_MAX, 2, byte, sizeof(byte), NULL, &err),
+        WCODEC_ERROR_USAGE);
+    assert_non_null(strstr(err.text, "rows 18446744073709551615 to 18446744073709551615 of 2"));
+    assert_int_equal(
         wcodec_reader_decode_rows(reader, 0, 1, UINT64_MAX, byte, sizeof(byte), NULL, &err),
         WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_reader_decode_rows(reader, 0, 1, 1, byte, 5, NULL, &err),
