@@ -72,4 +72,15 @@ run 1 "$WCODEC" decompress --only='*' -o none.safetensors opaque.wcodec; says 'n
 run 1 "$WCODEC" cat --tensor=x opaque.wcodec
 run 0 "$WCODEC" decompress --no-checksum -o back $W; same back a.safetensors
 clean
+# What is cut out of a private file is as private as that.
+cp $W private.wcodec
+for mode in 600 640 644; do
+    chmod $mode private.wcodec
+    for out in one.bin one.safetensors; do
+        run 0 "$WCODEC" cat --tensor=m -o $out private.wcodec
+        is "$(stat -c %a $out)" $mode
+        rm $out
+    done
+done
+rm private.wcodec
 finish
