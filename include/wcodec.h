@@ -29,6 +29,9 @@
  *   structures that it takes are copied as far as they are needed after it returns.
  * - The library never prints, never exits, never changes locale, umask or signal handlers, and
  *   starts no thread before it is asked to work.
+ * - With the cpu backend, calls that code, decode or load need no more than 128 KiB of the calling
+ *   thread's stack, as compilers optimize. The library's own threads have 2 MiB, whatever the
+ *   process's default is; drivers of devices have needs of their own.
  * - Two threads may use two different objects at any time. Where one object may be used from
  *   several threads at once, its declaration says so.
  * - After fork(), the child must not use objects made by the parent: calls that open, decode,

@@ -219,31 +219,37 @@ static unsigned most_used(const size_t uses[WCODEC_MODES], size_t least, uint32_
     return best;
 }
 
+/* Too large for the stack of a thread that musl made. */
+struct tally {
+    struct histogram start, h;
+    struct wcodec_residual_costs costs;
+};
+
 /* The best mode alone, and sets that grow by the modes that blocks like best: the one of least
  * bits. Returns its bits. */
-static uint64_t choose_set(const struct sample *s, int level, struct wcodec_mode_choice *choice)
+static uint64_t choose_set(const struct sample *s, int level, struct tally *t,
+                           struct wcodec_mode_choice *choice)
 {
     const unsigned rounds = level < 5 ? 2 : 4;
     static const unsigned sizes[] = {2, 4, WCODEC_MODES};
     uint64_t best_bits = UINT64_MAX;
     uint32_t best_set = 0;
-    struct histogram start = {{{{0}}}};
+    memset(&t->start, 0, sizeof t->start);
     for (unsigned m = 0; m < s->mode_count; m++) {
-        struct histogram h = {{{{0}}}};
+        memset(&t->h, 0, sizeof t->h);
         for (size_t i = 0; i < s->count; i++)
-            count_block(s->element_log2, s->residuals[m * s->count + i], &h);
-        uint64_t bits = histogram_bits(s->element_log2, &h);
+            count_block(s->element_log2, s->residuals[m * s->count + i], &t->h);
+        uint64_t bits = histogram_bits(s->element_log2, &t->h);
         if (bits < best_bits) {
             best_bits = bits;
             best_set = 1u << m;
-            start = h;
+            t->start = t->h;
         }
     }
-    costs_of(s->element_log2, &start, &choice->costs);
+    costs_of(s->element_log2, &t->start, &choice->costs);
     size_t likes[WCODEC_MODES], uses[WCODEC_MODES];
-    struct histogram h = start;
-    struct wcodec_residual_costs costs;
-    settle(s, (1u << s->mode_count) - 1, level < 5 ? 1 : rounds, &h, &costs, likes);
+    t->h = t->start;
+    settle(s, (1u << s->mode_count) - 1, level < 5 ? 1 : rounds, &t->h, &t->costs, likes);
     uint32_t set = best_set;
     for (unsigned i = 0, members = 1; i < sizeof sizes / sizeof *sizes; i++) {
         const unsigned before = members;
@@ -253,12 +259,12 @@ static uint64_t choose_set(const struct sample *s, int level, struct wcodec_mode
             set |= 1u << m;
         if (members == before)
             break;
-        struct histogram own = start;
-        uint64_t bits = settle(s, set, rounds, &own, &costs, uses);
+        t->h = t->start;
+        uint64_t bits = settle(s, set, rounds, &t->h, &t->costs, uses);
         if (bits < best_bits) {
             best_bits = bits;
             best_set = set;
-            costs_of(s->element_log2, &own, &choice->costs);
+            costs_of(s->element_log2, &t->h, &choice->costs);
         }
     }
     choice->count = 0;
@@ -303,16 +309,21 @@ wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level,
                          2 * WCODEC_MODE_DIFFERENTIAL, &s, err);
     if (status != WCODEC_OK)
         return status;
-    struct histogram none = {{{{0}}}};
+    struct tally *t = wcodec_alloc_zeroed(allocator, sizeof *t);
+    if (t == NULL) {
+        wcodec_free(allocator, s.residuals);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for histograms");
+    }
     for (size_t i = 0; i < s.count; i++)
-        count_block(s.element_log2, s.residuals[i], &none);
+        count_block(s.element_log2, s.residuals[i], &t->h);
     /* Padding is coded with the residuals, but not with the tensor itself. */
-    const double plain = (double)histogram_bits(s.element_log2, &none) * (double)blocks->size,
+    const double plain = (double)histogram_bits(s.element_log2, &t->h) * (double)blocks->size,
                  padded = (double)wcodec_blocks_residual_size(blocks);
-    const double bits = (double)choose_set(&s, level, choice) * padded;
+    const double bits = (double)choose_set(&s, level, t, choice) * padded;
     choice->share = bits / plain;
     *pays = bits < plain * (1 - 1.0 / GAIN_SAMPLE) &&
             !(choice->count == 1 && choice->modes[0] == WCODEC_PREDICTOR_NONE);
+    wcodec_free(allocator, t);
     wcodec_free(allocator, s.residuals);
     return WCODEC_OK;
 }

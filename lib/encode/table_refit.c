@@ -20,6 +20,8 @@ struct refitter {
     bool scattered;
     size_t tasks;
     uint64_t (*counts)[256]; /* by task and table */
+    uint8_t *symbols;        /* of a tile, by task: too large for some stacks */
+    size_t symbols_size;
 };
 
 /* `count` symbols that share a table, at most a tile. */
@@ -63,7 +65,7 @@ static void refit_task(void *argument, size_t task)
     struct refitter *r = argument;
     const struct wcodec_tiling *t = r->tiling;
     uint64_t(*counts)[256] = r->counts + task * r->choice->count;
-    uint8_t symbols[(size_t)1 << WCODEC_TILE_LOG2_MAX];
+    uint8_t *symbols = r->symbols + task * r->symbols_size;
     for (uint64_t i = r->units * task / r->tasks; i < r->units * (task + 1) / r->tasks; i++) {
         const uint64_t chosen = i * r->stride + (r->scattered ? wcodec_scatter(i, r->stride) : 0),
                        tile = chosen < t->tiles ? chosen : t->tiles - 1;
@@ -94,8 +96,10 @@ wcodec_status wcodec_tables_refit(wcodec_context *context, const struct wcodec_c
     tasks = tasks < r.units ? tasks : r.units;
     r.tasks = tasks < MAX_TASKS ? (size_t)tasks : MAX_TASKS;
     r.counts = wcodec_alloc_zeroed(allocator, r.tasks * choice->count * sizeof *r.counts);
+    r.symbols_size = ((size_t)1 << tiling->tile_log2) + 64; /* no cache line is of two */
+    r.symbols = wcodec_alloc_array(allocator, r.tasks, r.symbols_size);
     r.costs = choice->count > 1 ? wcodec_alloc(allocator, sizeof *r.costs) : NULL;
-    if (r.counts == NULL || (choice->count > 1 && r.costs == NULL)) {
+    if (r.counts == NULL || r.symbols == NULL || (choice->count > 1 && r.costs == NULL)) {
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu histograms", r.tasks);
         goto release;
     }
@@ -118,6 +122,7 @@ wcodec_status wcodec_tables_refit(wcodec_context *context, const struct wcodec_c
     }
 release:
     wcodec_free(allocator, r.counts);
+    wcodec_free(allocator, r.symbols);
     wcodec_free(allocator, r.costs);
     return status;
 }

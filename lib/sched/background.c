@@ -12,7 +12,14 @@ int wcodec_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
     sigfillset(&all);
     if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
         return EAGAIN;
-    const int error = pthread_create(thread, NULL, run, argument);
+    /* As for the threads of a pool: no default decides. */
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error == 0) {
+        pthread_attr_setstacksize(&attributes, WCODEC_STACK_SIZE);
+        error = pthread_create(thread, &attributes, run, argument);
+        pthread_attr_destroy(&attributes);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }

@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <wcodec/base.h>
 
+/* Of each thread that the library starts: neither a small default (musl) nor a large one (ulimit
+ * -s, times the threads) decides. */
+enum { WCODEC_STACK_SIZE = 2 << 20 };
+
 struct wcodec_background {
     wcodec_status (*run)(void *opaque, wcodec_error *err);
     void *opaque;

@@ -4,6 +4,7 @@
 #include "sched/pool.h"
 #include "core/assert.h"
 #include "core/memory.h"
+#include "sched/background.h"
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -44,10 +45,6 @@ struct wcodec_pool {
     unsigned worker_count;
     struct worker workers[];
 };
-
-/* A fixed stack, so that neither a small default (musl) nor a large one (ulimit -s, times the
- * threads) decides. */
-enum { STACK_SIZE = 2 << 20 };
 
 /* Tell the processor that this is a loop that waits. */
 static void pause_briefly(void)
@@ -174,7 +171,7 @@ static void start_workers(struct wcodec_pool *pool)
     pthread_attr_t attributes;
     if (pthread_attr_init(&attributes) != 0)
         return;
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    pthread_attr_setstacksize(&attributes, WCODEC_STACK_SIZE);
     /* Signals are for the program's own threads: workers inherit a mask with all blocked. */
     sigset_t all, before;
     sigfillset(&all);
