@@ -96,8 +96,14 @@ static wcodec_status split_coefficients(const struct search *s, struct wcodec_sp
                                split, err);
 }
 
+/* What is known of coefficients, too large for some stacks. */
+struct facts {
+    struct wcodec_statistics statistics;
+    struct wcodec_split split;
+};
+
 /* The coefficients as a tensor of small integers in tiles. */
-static wcodec_status code_coefficients(struct search *s, wcodec_error *err)
+static wcodec_status code_coefficients_by(struct search *s, struct facts *f, wcodec_error *err)
 {
     const struct wcodec_lossy_result *r = &s->result;
     const uint64_t count = wcodec_lossy_coefficients(&r->lossy),
@@ -105,23 +111,32 @@ static wcodec_status code_coefficients(struct search *s, wcodec_error *err)
     const bool wide = r->lossy.coefficient_log2 != 0;
     const wcodec_dtype as = wide ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8;
     struct wcodec_encode_settings settings = *s->settings;
-    struct wcodec_statistics statistics = {0};
-    struct wcodec_split split;
     settings.bands = !r->lossy.plain;
     settings.plain = r->lossy.plain;
     settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;
     wcodec_status status = wcodec_statistics_gather(s->context, as, r->coefficients, size,
-                                                    settings.level, &statistics, err);
+                                                    settings.level, &f->statistics, err);
     if (status == WCODEC_OK && wide) {
-        status = split_coefficients(s, &split, err);
-        settings.split = &split;
+        status = split_coefficients(s, &f->split, err);
+        settings.split = &f->split;
     }
     if (status != WCODEC_OK)
         return status;
     if (settings.tile_log2 == 0 && !settings.latency)
         settings.tile_log2 = wcodec_lossy_tile_policy(count, settings.bands);
-    return wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &statistics,
+    return wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &f->statistics,
                              &s->coded, err);
+}
+
+static wcodec_status code_coefficients(struct search *s, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = s->source.allocator;
+    struct facts *f = wcodec_alloc_zeroed(allocator, sizeof *f);
+    if (f == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for statistics");
+    const wcodec_status status = code_coefficients_by(s, f, err);
+    wcodec_free(allocator, f);
+    return status;
 }
 
 /* Modes and scales go before the coefficients' payload. */
