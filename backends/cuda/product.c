@@ -61,6 +61,15 @@ static wcodec_status no_code(const struct wcodec_device *d, wcodec_error *err)
                          "this build has no kernels of products for device %d", d->number);
 }
 
+/* Does a launch take 64 vectors? Work-groups of one or two bands would move more of x to their
+ * stages than they have of the matrix: they take half as many, twice. */
+static bool takes_many(const struct wcodec_device *d, const struct wcodec_product *p)
+{
+    enum { BANDS_OF_FEW = 2, SHARED_OF_MANY = 160 << 10 };
+    return p->vectors > WCODEC_PRODUCT_DIRECT_VECTORS && !p->transposed &&
+           p->fixed->bands > BANDS_OF_FEW * d->limits.units && d->limits.shared >= SHARED_OF_MANY;
+}
+
 /* Work-groups of a multiprocessor. Two of half as many warps end their tiles at different times,
  * which pays where several vectors leave a warp more to do than to wait for, and where all bands
  * have room at once (bench/README.md). */
@@ -103,9 +112,11 @@ static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
         return no_code(d, err);
     if (p->fixed == NULL)
         return wcodec_cuda_kept_multiply(d, queue, p, err);
-    const unsigned groups = groups_of_unit(d, p);
+    const bool many = takes_many(d, p);
+    const unsigned groups = many ? 1 : groups_of_unit(d, p);
     const struct wcodec_gpu_product_limits limits = {
-        groups * d->limits.units, WCODEC_PRODUCT_WARPS / groups, (unsigned)d->limits.shared};
+        groups * d->limits.units, WCODEC_PRODUCT_WARPS / groups, (unsigned)d->limits.shared,
+        many ? WCODEC_PRODUCT_VECTORS : WCODEC_PRODUCT_DIRECT_VECTORS};
     const wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         return status;

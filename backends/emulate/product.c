@@ -82,7 +82,8 @@ static int launch_coded(void *opaque, struct wcodec_gpu_coded_product *l)
 static wcodec_status multiply(struct wcodec_device *device, uint64_t queue,
                               const struct wcodec_product *product, wcodec_error *err)
 {
-    static const struct wcodec_gpu_product_limits limits = {UNITS, WCODEC_PRODUCT_WARPS, SHARED};
+    static const struct wcodec_gpu_product_limits limits = {UNITS, WCODEC_PRODUCT_WARPS, SHARED,
+                                                            WCODEC_PRODUCT_VECTORS};
     wcodec_status status = WCODEC_OK;
     (void)queue;
     if (product->fixed == NULL) {

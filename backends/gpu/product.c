@@ -98,12 +98,14 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
 {
     const struct wcodec_fixed *f = p->fixed;
     const uint64_t left = p->vectors - first,
-                   most = p->transposed ? WCODEC_TRANSPOSED_VECTORS : WCODEC_PRODUCT_VECTORS,
+                   most = p->transposed ? WCODEC_TRANSPOSED_VECTORS : limits->vectors,
                    vectors = left < most ? left : most;
     const bool by_16 = p->x % 16 == 0 && p->x_stride % 16 == 0;
     const unsigned way = p->transposed ? WCODEC_PRODUCT_TRANSPOSED
-                         : !by_16 || f->columns % WCODEC_FIXED_COLUMNS != 0 ? WCODEC_PRODUCT_STAGED
-                                                                            : WCODEC_PRODUCT_DIRECT,
+                         : !by_16 || f->columns % WCODEC_FIXED_COLUMNS != 0 ||
+                                 vectors > WCODEC_PRODUCT_DIRECT_VECTORS
+                             ? WCODEC_PRODUCT_STAGED
+                             : WCODEC_PRODUCT_DIRECT,
                    kernel = kernel_of(f->bits, vectors, way);
     *launch = (struct wcodec_gpu_product){
         .kernel = kernel,
@@ -216,7 +218,8 @@ uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *p, uint64_t 
                                        unsigned parts, uint64_t first,
                                        struct wcodec_gpu_product *launch)
 {
-    static const struct wcodec_gpu_product_limits any = {1, WCODEC_PRODUCT_WARPS, UINT32_MAX};
+    static const struct wcodec_gpu_product_limits any = {1, WCODEC_PRODUCT_WARPS, UINT32_MAX,
+                                                         WCODEC_PRODUCT_DIRECT_VECTORS};
     const uint64_t left = p->vectors - first, most = WCODEC_PRODUCT_PLAIN_VECTORS,
                    vectors = left < most ? left : most;
     wcodec_gpu_plan_product(p, matrix, &any, first, launch);

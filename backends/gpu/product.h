@@ -43,9 +43,10 @@ extern const struct wcodec_product_row wcodec_product_rows[WCODEC_PRODUCTS];
 extern const struct wcodec_rows_row wcodec_rows_rows[WCODEC_ROWS_KERNELS];
 
 enum {
-    WCODEC_PRODUCT_WARPS = 16,       /* most of a work-group */
-    WCODEC_PRODUCT_STAGED_PARTS = 8, /* most, of those with stages of x */
-    WCODEC_PRODUCT_VECTORS = 32,     /* most of a launch */
+    WCODEC_PRODUCT_WARPS = 16,          /* most of a work-group */
+    WCODEC_PRODUCT_STAGED_PARTS = 8,    /* most, of those with stages of x */
+    WCODEC_PRODUCT_VECTORS = 64,        /* most of a launch, */
+    WCODEC_PRODUCT_DIRECT_VECTORS = 32, /* and of one that takes x straight from memory */
     WCODEC_GPU_ROWS_WARPS = 16,
     WCODEC_GPU_ROWS_SHARED = WCODEC_GPU_ROWS_WARPS * WCODEC_RECORD_STAGE,
     WCODEC_GPU_GATHER_WARPS = 4,
@@ -59,9 +60,10 @@ struct wcodec_gpu_product {
 };
 
 struct wcodec_gpu_product_limits {
-    unsigned groups; /* work-groups that run at a time: those of all units (multiprocessors) */
-    unsigned warps;  /* most of a work-group: 16, or 8 where two of them share a unit */
-    unsigned shared; /* bytes of shared memory that a work-group may have: 48 KiB at least */
+    unsigned groups;  /* work-groups that run at a time: those of all units (multiprocessors) */
+    unsigned warps;   /* most of a work-group: 16, or 8 where two of them share a unit */
+    unsigned shared;  /* bytes of shared memory that a work-group may have: 48 KiB at least */
+    unsigned vectors; /* most of a launch; more than 32 want four times as much shared memory */
 };
 
 /* The launch for vectors [first, first + some) of a product; returns how many vectors it takes.

@@ -14,7 +14,8 @@
 #include "backends/kernels/fixed_elements.h"
 
 #ifdef WCODEC_MATRIX_PRODUCTS
-#define WCODEC_PRODUCT_EIGHTS_MAX 4
+#define WCODEC_PRODUCT_EIGHTS_MAX 8
+#define WCODEC_PRODUCT_EIGHTS_DIRECT 4 /* most of those that take x straight from memory */
 
 /* What a warp is at. */
 struct wcodec_product_warp {
@@ -141,18 +142,23 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_stage(const uint32_t eights, struct w
     wcodec_copy_commit(warp);
 }
 
-/* What 32 columns (number q of four of the record) add to the sums. x: for each eight vectors. Sums
- * of neighbouring operations are different ones, so that none waits for another. */
-WCODEC_DEVICE_FUNCTION void wcodec_product_multiply(const uint32_t eights, struct wcodec_warp *warp,
-                                                    const uint32_t *lower, const uint32_t *upper,
-                                                    const wcodec_u4 *x, float sums[][2][4])
+/* 32 columns (number q of four of the record) as operands of two operations. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_operands(const uint32_t *lower, const uint32_t *upper,
+                                                    uint32_t a[2][4])
 {
-    uint32_t a[2][4];
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 4; i++) {
         a[i / 2][i % 2] = wcodec_bytes(lower[i], upper[i], 0x5140);
         a[i / 2][i % 2 + 2] = wcodec_bytes(lower[i], upper[i], 0x7362);
     }
+}
+
+/* What they add to the sums. x: for each eight vectors. Sums of neighbouring operations are
+ * different ones, so that none waits for another. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_multiply(const uint32_t eights, struct wcodec_warp *warp,
+                                                    uint32_t a[2][4], const wcodec_u4 *x,
+                                                    float sums[][2][4])
+{
     WCODEC_UNROLL_ALL
     for (uint32_t t = 0; t < eights; t++)
         wcodec_mma_bf16(warp, sums[t][0], a[0], x[t].x, x[t].y);
@@ -217,8 +223,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_direct(const uint32_t bits, const uin
 {
     const struct wcodec_product_launch *l = w->launch;
     const uint32_t lane = wcodec_lane(warp), ahead = eights > 2 ? 1 : 4;
-    const WCODEC_GLOBAL uint8_t *from[WCODEC_PRODUCT_EIGHTS_MAX];
-    wcodec_u4 x[4][WCODEC_PRODUCT_EIGHTS_MAX];
+    const WCODEC_GLOBAL uint8_t *from[WCODEC_PRODUCT_EIGHTS_DIRECT];
+    wcodec_u4 x[4][WCODEC_PRODUCT_EIGHTS_DIRECT];
     uint32_t phase = 0;
     if (w->band >= l->bands)
         return;
@@ -243,7 +249,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_direct(const uint32_t bits, const uin
         phase ^= 1;
         WCODEC_UNROLL_ALL
         for (uint32_t q = 0; q < 4; q++) {
-            wcodec_product_multiply(eights, warp, lower + 4 * q, upper + 4 * q, x[q % ahead], sums);
+            uint32_t a[2][4];
+            wcodec_product_operands(lower + 4 * q, upper + 4 * q, a);
+            wcodec_product_multiply(eights, warp, a, x[q % ahead], sums);
             if (ahead == 1 && q < 3)
                 wcodec_product_load_x(eights, from, 64 * (q + 1), x[0]);
         }
@@ -257,20 +265,25 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_direct(const uint32_t bits, const uin
     }
 }
 
-/* A tile times what a stage has of x. */
+/* A tile times what a stage has of x, of which no more than 32 vectors are in registers. */
 WCODEC_DEVICE_FUNCTION void wcodec_product_multiply_stage(const uint32_t eights,
                                                           struct wcodec_warp *warp, uint32_t stage,
                                                           const uint32_t *lower,
                                                           const uint32_t *upper, float sums[][2][4])
 {
-    const uint32_t lane = wcodec_lane(warp);
+    const uint32_t lane = wcodec_lane(warp), some = eights < 4 ? eights : 4;
     WCODEC_UNROLL_ALL
     for (uint32_t q = 0; q < 4; q++) {
-        wcodec_u4 x[WCODEC_PRODUCT_EIGHTS_MAX];
+        uint32_t a[2][4];
+        wcodec_product_operands(lower + 4 * q, upper + 4 * q, a);
         WCODEC_UNROLL_ALL
-        for (uint32_t t = 0; t < eights; t++)
-            x[t] = wcodec_shared_u4(warp, stage + ((q * eights + t) * 32 + lane) * 16);
-        wcodec_product_multiply(eights, warp, lower + 4 * q, upper + 4 * q, x, sums);
+        for (uint32_t t = 0; t < eights; t += some) {
+            wcodec_u4 x[4];
+            WCODEC_UNROLL_ALL
+            for (uint32_t i = 0; i < some; i++)
+                x[i] = wcodec_shared_u4(warp, stage + ((q * eights + t + i) * 32 + lane) * 16);
+            wcodec_product_multiply(some, warp, a, x, sums + t);
+        }
     }
 }
 

@@ -195,7 +195,7 @@ static wcodec_status find_product(struct wcodec_device *d, const struct wcodec_p
     const bool cores = by_tensor_cores(d);
     wcodec_error own = {0};
     const struct wcodec_gpu_product_limits limits = {PRODUCT_GROUPS * d->units, PRODUCT_WARPS,
-                                                     most_shared(d)};
+                                                     most_shared(d), WCODEC_PRODUCT_DIRECT_VECTORS};
     *taken = cores ? wcodec_gpu_plan_product(p, p->offset, &limits, first, l)
                    : wcodec_gpu_plan_product_plain(p, p->offset, plain_parts(d), first, l);
     const struct wcodec_product_row *row = &wcodec_product_rows[l->kernel];

@@ -118,7 +118,10 @@ static wcodec_status check_aligned(const char *what, const void *at, uint64_t st
 
 /* Most vectors that are multiplied straight from the code where a library takes more of them, after
  * decoding (bench/gpu/README.md). */
-enum { FIXED_MOST = 64, CODED_MOST = 32, TRANSPOSED_MOST = 16 };
+enum { FIXED_MOST = 64, TALL_MOST = 128, CODED_MOST = 32, TRANSPOSED_MOST = 16 };
+
+/* Rows from which a launch takes 64 vectors and leaves no multiprocessor with one or two bands. */
+enum { TALL_ROWS = 8192 };
 
 /* Of y = x W only with so many columns: a work-group has 128 of them, and fewer groups leave most
  * of a device idle. */
@@ -135,9 +138,10 @@ static bool is_straight(const wcodec_resident *resident, const struct wcodec_res
                        resident->device->backend->products->kept_work(item->kept) != 0 &&
                        !l->transposed && (uintptr_t)l->x % 16 == 0 && l->x_stride % 16 == 0;
     const uint64_t transposed = named->shape[1] >= TRANSPOSED_COLUMNS ? TRANSPOSED_MOST : 0,
-                   most = coded           ? CODED_MOST
-                          : l->transposed ? transposed
-                                          : FIXED_MOST;
+                   most = coded                          ? CODED_MOST
+                          : l->transposed                ? transposed
+                          : named->shape[0] >= TALL_ROWS ? TALL_MOST
+                                                         : FIXED_MOST;
     return named->dtype == WCODEC_DTYPE_BF16 && l->x_dtype == WCODEC_DTYPE_BF16 &&
            l->scales == NULL && (fixed || coded) &&
            (resident->library == NULL || resident->decoded == NULL || l->rows <= most);

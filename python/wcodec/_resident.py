@@ -424,10 +424,10 @@ class Resident:
 
         W is decoded piece by piece. Sums are binary32, in an order that wcodec/resident.h defines:
         the result is the same in every form, with any number of threads, on every machine. On a
-        device up to 32 vectors of BF16 (16 of F16, 10 of F32), and if transposed half as many by
-        8192 columns and more, are multiplied straight from the fixed rate, with the error that
-        resident.h says. For more, for other forms, and with scales, torch multiplies by W, at most
-        128 MiB of it decoded at a time.
+        device up to 32 vectors of BF16 (16 of F16, 10 of F32), four times as many by 8192 rows and
+        more, and if transposed half as many by 8192 columns and more, are multiplied straight from
+        the fixed rate, with the error that resident.h says. For more, for other forms, and with
+        scales, torch multiplies by W, at most 128 MiB of it decoded at a time.
 
         Args:
             name: W, of BF16, F16, F32, I8, U8, F8_E4M3 or F8_E5M2.

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 VECTORS = 32
 """Most that a product straight from the code takes: for more, decoding first is faster."""
+TALL_ROWS, TALL_VECTORS = 8192, 128
+"""The same of matrices with so many rows, of which launches take 64 vectors."""
 CODED_VECTORS = 16
 """The same of one that is as in the file."""
 TRANSPOSED_VECTORS = 16
@@ -85,6 +87,12 @@ def _like(request: Request) -> torch.Tensor:
     from .torch import empty
 
     return empty(request, torch.device("meta"))
+
+
+def _most_vectors(info: ResidentInfo, transposed: bool) -> int:
+    if transposed:
+        return TRANSPOSED_VECTORS
+    return TALL_VECTORS if info.shape[0] >= TALL_ROWS else VECTORS
 
 
 def _split(x: torch.Tensor) -> torch.Tensor:
@@ -389,7 +397,7 @@ class Device:
         kind = given.dtype if out is None else out.dtype
         vectors = elements(shape[:-1]) * _PARTS[given.dtype]
         if (
-            0 < vectors <= (TRANSPOSED_VECTORS if transposed else VECTORS)
+            0 < vectors <= _most_vectors(info, transposed)
             and (not transposed or k >= TRANSPOSED_COLUMNS)
             and scales is None
             and info.form == "fixed"

@@ -296,6 +296,22 @@ def test_few_vectors_are_multiplied_without_decoding(resident, weights, monkeypa
 
 
 @on_cuda
+@pytest.mark.parametrize("k", [512, 1000])
+def test_tall_matrices_take_more_vectors(tmp_path, monkeypatch, k):
+    def decoded(*_):
+        raise AssertionError("a matrix was decoded")
+
+    w = normal(8200, k, seed=31) / 16
+    save_file({"w": w.cpu()}, tmp_path / "m.wcodec")
+    with wcodec.Resident(tmp_path / "m.wcodec", device=ON, framework="pt") as made:
+        monkeypatch.setattr(type(made._device), "_pieces", decoded)
+        for vectors in (33, 64, 65, 128):
+            x, bias = normal(vectors, k, seed=vectors), normal(8200, seed=32)
+            y = made.linear("w", x, bias)
+            assert near(y, x, w, bias)
+            assert torch.equal(y, made.linear("w", x, bias))
+
+
 def test_the_same_from_run_to_run_and_in_a_graph(resident):
     x = normal(8, K, seed=14)
     y = torch.empty(8, N, dtype=torch.bfloat16, device=DEVICE)

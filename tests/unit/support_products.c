@@ -11,7 +11,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { VECTORS = 40, GUARD = 64 };
+enum { VECTORS = 72, GUARD = 64 };
 
 struct products {
     const struct wcodec_backend *b;
@@ -310,7 +310,7 @@ static void decode_rows(struct products *p, bool by_numbers)
 void support_products(const struct wcodec_backend *backend, struct wcodec_device *device,
                       unsigned matrices)
 {
-    static const uint64_t vectors[] = {1, 8, 9, 16, 17, 32, VECTORS};
+    static const uint64_t vectors[] = {1, 8, 9, 16, 17, 32, 33, 64, VECTORS};
     struct products p = {.b = backend, .device = device, .seed = support_seed()};
     struct support_caller caller;
     unsigned multiplied = 0;
@@ -330,7 +330,7 @@ void support_products(const struct wcodec_backend *backend, struct wcodec_device
         decode_rows(&p, true);
         if (!has_foreign(&p.m)) {
             const uint64_t count =
-                i % 2 ? vectors[i / 2 % 7] : 1 + support_random(&p.seed) % VECTORS;
+                i % 2 ? vectors[i / 2 % 9] : 1 + support_random(&p.seed) % VECTORS;
             multiply(&p, count, false);
             multiply(&p, count, true);
             multiplied++;
