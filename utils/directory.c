@@ -81,14 +81,17 @@ mode_t mode_without_group(mode_t mode)
     return mode & (~(mode_t)070 | (mode & 07) << 3);
 }
 
-/* Owner and group before the mode, as files get them. */
+/* Owner and group before the mode, as files get them. What is not as it was made, since the file
+ * system has no modes or another directory has come into its place, is left as it is. */
 static bool liken(struct app *app, const char *path, int fd, const struct stat *source)
 {
     struct stat now;
-    if (geteuid() == 0 && fchown(fd, source->st_uid, (gid_t)-1) != 0)
-        app_detail(app, "%s: the owner cannot be kept: %s", path, strerror(errno));
     if (fstat(fd, &now) != 0)
         return false;
+    if (now.st_uid != geteuid() || (now.st_mode & 077) != 0)
+        return true;
+    if (now.st_uid == 0 && fchown(fd, source->st_uid, (gid_t)-1) != 0)
+        app_detail(app, "%s: the owner cannot be kept: %s", path, strerror(errno));
     mode_t mode = (source->st_mode & 0777) | 0700;
     if (now.st_gid != source->st_gid && fchown(fd, (uid_t)-1, source->st_gid) != 0)
         mode = mode_without_group(mode);

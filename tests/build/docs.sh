@@ -16,7 +16,7 @@ else
 fi
 for script in "$top_srcdir"/autogen.sh "$top_srcdir"/scripts/* "$top_srcdir"/backends/*/*.sh \
     "$top_srcdir"/tests/*.sh "$top_srcdir"/tests/*/*.sh; do
-    case $script in *.c) continue ;; esac
+    case $script in *.c | *.py) continue ;; esac
     run "$script" sh -n "$script"
 done
 # Every folder is on the map.

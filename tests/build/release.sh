@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 tree=$work/tree
 mkdir -p "$tree/scripts" "$tree/include/wcodec" "$tree/python" "$tree/packaging/debian" \
     "$tree/tests/golden"
-cp "$top_srcdir/scripts/release" "$top_srcdir/scripts/sbom" "$tree/scripts/"
+cp "$top_srcdir/scripts/release" "$top_srcdir/scripts/sbom.py" "$tree/scripts/"
 { echo 'AC_INIT([wcodec], [1.2.3])'; grep '^WCODEC_' "$top_srcdir/configure.ac"; } >"$tree/configure.ac"
 printf '#define WCODEC_VERSION_%s %s\n' MAJOR 1 MINOR 2 PATCH 3 >"$tree/include/wcodec/base.h"
 echo 'version = "1.2.3"' >"$tree/python/pyproject.toml"

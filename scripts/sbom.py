@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""usage: scripts/sbom TARBALL
+"""usage: scripts/sbom.py TARBALL
 
 Prints the bill of materials of a release's tarball as SPDX 2.3 in JSON: the package with its
 checksum, each file with its own, licence and copyright, and the libraries that configure.ac asks
@@ -71,13 +71,13 @@ def describe_library(name, version):
         "copyrightText": "NOASSERTION",
     }
     if version:
-        package["comment"] = "version %s or later" % version
+        package["comment"] = f"version {version} or later"
     return package
 
 
 def main():
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
-        sys.exit("usage: scripts/sbom TARBALL")
+        sys.exit("usage: scripts/sbom.py TARBALL")
     path = pathlib.Path(sys.argv[1])
     name = path.name.removesuffix(".tar.xz")
     version = name.removeprefix("wcodec-")
@@ -127,10 +127,10 @@ def main():
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
         "name": name,
-        "documentNamespace": "https://example.org/wcodec/%s-%s" % (name, checksum),
+        "documentNamespace": f"https://example.org/wcodec/{name}-{checksum}",
         "creationInfo": {
             "created": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "creators": ["Organization: " + HOLDER, "Tool: scripts/sbom"],
+            "creators": ["Organization: " + HOLDER, "Tool: scripts/sbom.py"],
         },
         "packages": [own] + [describe_library(library, least) for library, least, _ in known],
         "files": files,
