@@ -279,7 +279,8 @@ static void mirror_in(struct app *app, struct mirror *mirror)
     mirror->out = root;
     if (directory_make_like(app, root, mirror->in)) {
         app->mirror_length = length;
-        if (walk_directory(app, mirror->in, mirror_visit, mirror) && mirror->count == 0)
+        if (walk_directory(app, mirror->in, mirror_visit, mirror) && mirror->count == 0 &&
+            !signals_pending())
             app_warn(app, "%s: holds no files", mirror->in);
         app->mirror_length = 0;
     }

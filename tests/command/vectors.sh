@@ -179,9 +179,9 @@ import os, signal, subprocess, sys
 p = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
 for _ in range(3):
     p.stdout.readline()
-p.send_signal(signal.SIGINT)
+p.send_signal(signal.SIGTERM)
 p.stdout.read()
-sys.exit(0 if p.wait() == -signal.SIGINT else 1)
+sys.exit(0 if p.wait() == -signal.SIGTERM else 1)
 PY
 endless='--schedule=compat --tolerance=0 --cooling=0 --max-iterations=1000000 --maintenance=0 --json'
 # shellcheck disable=SC2086
