@@ -295,7 +295,6 @@ def test_few_vectors_are_multiplied_without_decoding(resident, weights, monkeypa
         resident.linear("w", normal(17, N), transposed=True)
 
 
-@on_cuda
 @pytest.mark.parametrize("k", [512, 1000])
 def test_tall_matrices_take_more_vectors(tmp_path, monkeypatch, k):
     def decoded(*_):
@@ -312,6 +311,7 @@ def test_tall_matrices_take_more_vectors(tmp_path, monkeypatch, k):
             assert torch.equal(y, made.linear("w", x, bias))
 
 
+@on_cuda
 def test_the_same_from_run_to_run_and_in_a_graph(resident):
     x = normal(8, K, seed=14)
     y = torch.empty(8, N, dtype=torch.bfloat16, device=DEVICE)
