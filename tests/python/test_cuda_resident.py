@@ -295,6 +295,7 @@ def test_few_vectors_are_multiplied_without_decoding(resident, weights, monkeypa
         resident.linear("w", normal(17, N), transposed=True)
 
 
+@on_cuda
 @pytest.mark.parametrize("k", [512, 1000])
 def test_tall_matrices_take_more_vectors(tmp_path, monkeypatch, k):
     def decoded(*_):
