@@ -117,16 +117,13 @@ static bool permute_item(struct app *app, const struct convert_item *item, uint8
 
 static bool write_items(struct app *app, const struct convert_list *list, struct output *output)
 {
-    uint8_t word[8];
     size_t size;
     char *header = convert_list_header(list, &size);
     uint8_t *buffer = app_alloc(app, list->files[0].input.name, PIECE);
     bool good = header && buffer;
     if (!header)
         app_fail(app, EXIT_FAILED, "%s: out of memory for a header", list->files[0].input.name);
-    for (unsigned i = 0; i < 8 && good; i++)
-        word[i] = (uint8_t)((uint64_t)size >> (8 * i));
-    good = good && put(app, output, word, sizeof word) && put(app, output, header, size);
+    good = good && put(app, output, header, size);
     for (size_t i = 0; i < list->count && good; i++) {
         const struct convert_item *item = &list->items[i];
         good = item->blocks    ? dequantize_item(app, item, buffer, output)

@@ -4,6 +4,7 @@
 #include "utils/convert_list.h"
 #include "utils/external.h"
 #include "utils/json.h"
+#include "utils/safetensors.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -349,17 +350,9 @@ char *convert_list_header(const struct convert_list *list, size_t *size)
         good = json_object_set_new(header, item->name, describe(item, at)) == 0;
         at += item->size;
     }
-    char *text = good ? json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(header);
-    if (!text)
-        return NULL;
-    const size_t length = strlen(text), padded = (length + 7) / 8 * 8;
-    char *whole = realloc(text, padded + 1);
-    if (!whole) {
-        free(text);
-        return NULL;
+    if (!good) {
+        json_decref(header);
+        header = NULL;
     }
-    memset(whole + length, ' ', padded - length);
-    *size = padded;
-    return whole;
+    return safetensors_begin(header, size);
 }

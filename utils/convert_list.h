@@ -42,8 +42,7 @@ bool convert_list_make(struct app *app, struct tensor_file *files, size_t count,
                        struct convert_list *list);
 void convert_list_free(struct convert_list *list);
 
-/* The JSON text of the header, padded to a multiple of 8 bytes; the caller frees it. NULL: no
- * memory. */
+/* What the safetensors file begins with (safetensors_begin()). */
 char *convert_list_header(const struct convert_list *list, size_t *size);
 
 #endif

@@ -37,35 +37,29 @@ static int open_level(struct app *app, int above, const char *path)
 
 int directory_open_above(struct app *app, const char *path)
 {
-    const size_t length = (size_t)(path_base(path) - path);
-    const bool below = app->mirror_length > 0 && length > app->mirror_length;
-    size_t at = below ? app->mirror_length : length;
-    while (at > 1 && path[at - 1] == '/')
-        at--;
-    char *level = at > 0 ? strndup(path, at) : strdup(".");
+    const size_t end = (size_t)(path_base(path) - path);
+    size_t at = app->mirror_length;
+    const bool below = at > 0 && end > at;
+    char *level = below ? strdup(path) : path_parent(path);
     if (!level) {
         app_fail(app, EXIT_FAILED, "%s: out of memory", path);
         return -1;
     }
+    if (below)
+        level[at] = 0;
     int fd = open(level, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         app_fail_errno(app, level, "cannot open the output's directory", errno);
-    free(level);
     while (fd >= 0 && below) {
+        level[at] = path[at];
         at += strspn(path + at, "/");
-        if (at >= length)
+        if (at >= end)
             break;
         at += strcspn(path + at, "/");
-        level = strndup(path, at);
-        if (level) {
-            fd = open_level(app, fd, level);
-        } else {
-            close(fd);
-            fd = -1;
-            app_fail(app, EXIT_FAILED, "%s: out of memory", path);
-        }
-        free(level);
+        level[at] = 0;
+        fd = open_level(app, fd, level);
     }
+    free(level);
     return fd;
 }
 

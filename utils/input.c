@@ -173,6 +173,25 @@ void input_each_reader(struct app *app, reader_fn visit, void *opaque)
     }
 }
 
+bool input_read(struct app *app, const struct input *input, uint64_t at, void *bytes, size_t size)
+{
+    char *to = bytes;
+    while (size > 0) {
+        const ssize_t n = pread(input->fd, to, size, (off_t)at);
+        if (n < 0 && errno == EINTR && !signals_pending())
+            continue;
+        if (n < 0)
+            return app_fail_errno(app, input->name, "cannot read", errno);
+        if (n == 0)
+            return app_fail(app, EXIT_FAILED, "%s: the file was changed while it was read",
+                            input->name);
+        to += n;
+        at += (uint64_t)n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
 bool path_is_directory(const char *path)
 {
     struct stat stat_;
@@ -183,6 +202,23 @@ const char *path_base(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+/* The length of a path without slashes at its end; "/" keeps its own. */
+static size_t without_slashes(const char *path, size_t length)
+{
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return length;
+}
+
+char *path_parent(const char *path)
+{
+    size_t n = without_slashes(path, strlen(path));
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    n = without_slashes(path, n);
+    return n > 0 ? strndup(path, n) : strdup(".");
 }
 
 bool path_has_suffix(const char *path, const char *suffix)

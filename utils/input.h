@@ -30,6 +30,9 @@ void input_close(struct input *input);
 /* Does it begin as .wcodec files do? */
 bool input_is_container(const struct input *input);
 
+/* So many bytes from there. False: reported, or interrupted. */
+bool input_read(struct app *app, const struct input *input, uint64_t at, void *bytes, size_t size);
+
 /* May --rm remove it? Refuses links, files with other names, and what is no file. False: reported.
  */
 bool input_check_removable(struct app *app, const struct input *input);
@@ -51,6 +54,9 @@ void input_each_reader(struct app *app, reader_fn visit, void *opaque);
 bool path_is_directory(const char *path);
 /* What comes after the last slash. */
 const char *path_base(const char *path);
+/* Where it is, or will be made: what comes before that, and before slashes at its end. The caller
+ * frees it. NULL: no memory. */
+char *path_parent(const char *path);
 bool path_has_suffix(const char *path, const char *suffix);
 /* "dir/name"; a slash at dir's end is not doubled. NULL: reported. The caller frees it. */
 char *path_join(struct app *app, const char *dir, const char *name);

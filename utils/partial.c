@@ -3,6 +3,7 @@
 
 #include "utils/partial.h"
 #include "utils/json.h"
+#include "utils/safetensors.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -91,8 +92,7 @@ static bool add_metadata(const wcodec_reader *reader, uint64_t file, json_t *hea
     return metadata && json_object_set_new(header, "__metadata__", metadata) == 0;
 }
 
-/* The JSON of the header, padded so that the data starts at a multiple of 8. The caller frees it.
- */
+/* What the file begins with (safetensors_begin()). */
 static char *make_header(const wcodec_reader *reader, const uint64_t *tensors, size_t count,
                          const struct partial_rows *rows, size_t *size)
 {
@@ -108,19 +108,11 @@ static char *make_header(const wcodec_reader *reader, const uint64_t *tensors, s
                json_object_set_new(header, info.name, describe(&info, rows, at, at + bytes)) == 0;
         at += bytes;
     }
-    char *text = good ? json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(header);
-    if (!text)
-        return NULL;
-    size_t length = strlen(text), padded = (length + 7) / 8 * 8;
-    char *whole = realloc(text, padded + 1);
-    if (!whole) {
-        free(text);
-        return NULL;
+    if (!good) {
+        json_decref(header);
+        header = NULL;
     }
-    memset(whole + length, ' ', padded - length);
-    *size = padded;
-    return whole;
+    return safetensors_begin(header, size);
 }
 
 static bool put(struct app *app, struct output *output, const void *data, size_t size)
@@ -133,15 +125,12 @@ bool partial_write(struct app *app, const char *name, const wcodec_reader *reade
                    const uint64_t *tensors, size_t count, const struct partial_rows *rows,
                    struct output *output)
 {
-    uint8_t word[8];
     size_t size;
     char *header = make_header(reader, tensors, count, rows, &size);
     if (!header)
         return app_fail(app, EXIT_FAILED, "%s: cannot make a safetensors header (out of memory?)",
                         name);
-    for (unsigned i = 0; i < 8; i++)
-        word[i] = (uint8_t)((uint64_t)size >> (8 * i));
-    bool good = put(app, output, word, sizeof word) && put(app, output, header, size);
+    bool good = put(app, output, header, size);
     free(header);
     for (size_t i = 0; i < count && good; i++) {
         uint64_t bytes;

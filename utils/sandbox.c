@@ -93,7 +93,6 @@ static bool may_use_drivers(const struct options *o)
 #endif
 
 struct rules {
-    struct app *app;
     int fd;
     uint64_t handled;
     bool failed;
@@ -113,12 +112,7 @@ static void allow_directory(struct rules *rules, const char *dir)
 /* Where `path` is, or will be made. */
 static void allow_beside(struct rules *rules, const char *path)
 {
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    while (n > 0 && path[n - 1] != '/')
-        n--;
-    char *dir = n ? strndup(path, n) : strdup(".");
+    char *dir = path_parent(path);
     if (dir)
         allow_directory(rules, dir);
     else
@@ -189,12 +183,12 @@ static void allow_drivers(struct rules *rules)
     allow_below_home(rules, "CUDA_CACHE_PATH", ".nv");
 }
 
-static bool confine_files(struct app *app, bool drivers)
+static bool confine_files(const struct options *o, bool drivers)
 {
     const long version =
         syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     struct landlock_ruleset_attr attributes = {0};
-    struct rules rules = {.app = app};
+    struct rules rules = {0};
     /* Before version 2 no file could be renamed from one directory to another, and before 3 any
      * could be cut. */
     if (version < 2)
@@ -211,7 +205,7 @@ static bool confine_files(struct app *app, bool drivers)
     if (rules.fd < 0)
         return false;
     allow_directory(&rules, "/dev");
-    allow_outputs(&rules, &app->options);
+    allow_outputs(&rules, o);
     allow_temporary(&rules);
     if (drivers)
         allow_drivers(&rules);
@@ -221,9 +215,9 @@ static bool confine_files(struct app *app, bool drivers)
 }
 
 #else
-static bool confine_files(struct app *app, bool drivers)
+static bool confine_files(const struct options *o, bool drivers)
 {
-    (void)app, (void)drivers;
+    (void)o, (void)drivers;
     return false;
 }
 #endif
@@ -344,7 +338,7 @@ void sandbox_enter(struct app *app)
     if (app->options.no_sandbox || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return;
     const bool drivers = may_use_drivers(&app->options);
-    const bool files = confine_files(app, drivers), calls = confine_calls(drivers);
+    const bool files = confine_files(&app->options, drivers), calls = confine_calls(drivers);
     if (app->options.verbose > 1)
         app_detail(app, "sandbox: files %s, calls %s%s", files ? "confined" : "not confined",
                    calls ? "confined" : "not confined", drivers ? ", drivers may be used" : "");

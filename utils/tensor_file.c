@@ -4,9 +4,7 @@
 #include "utils/tensor_file.h"
 #include "utils/bases.h"
 #include "utils/partial.h"
-#include "utils/signals.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -114,25 +112,6 @@ bool tensor_file_pairs(const struct tensor_file *file, tensor_file_pair_fn visit
     return true;
 }
 
-static bool read_bytes(struct app *app, const struct input *input, uint64_t at, char *bytes,
-                       size_t size)
-{
-    while (size > 0) {
-        const ssize_t n = pread(input->fd, bytes, size, (off_t)at);
-        if (n < 0 && errno == EINTR && !signals_pending())
-            continue;
-        if (n < 0)
-            return app_fail_errno(app, input->name, "cannot read", errno);
-        if (n == 0)
-            return app_fail(app, EXIT_FAILED, "%s: the file was changed while it was read",
-                            input->name);
-        bytes += n;
-        at += (uint64_t)n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 bool tensor_file_read(struct app *app, struct tensor_file *file, uint64_t i, uint64_t offset,
                       void *bytes, size_t size)
 {
@@ -141,7 +120,7 @@ bool tensor_file_read(struct app *app, struct tensor_file *file, uint64_t i, uin
         return true;
     if (!file->reader) {
         tensor_file_describe(file, i, &info);
-        return read_bytes(app, &file->input, info.file_offset + offset, bytes, size);
+        return input_read(app, &file->input, info.file_offset + offset, bytes, size);
     }
     if (!file->decoded || file->number != i) {
         free(file->decoded);

@@ -72,8 +72,7 @@ static void note_result(struct app *app, const struct vectors_rows *rows,
 {
     wcodec_vectors_info info;
     wcodec_vectors_describe(vectors, &info);
-    const double size =
-        19 + 2.0 * (double)info.anchors * (double)info.dimensions + 4.0 * (double)info.rows;
+    const double size = (double)vectors_files_size(&info);
     app_note(app,
              "%s: %" PRIu64 " vectors of %" PRIu64 " dimensions, %" PRIu64 " anchors, %" PRIu64
              " iterations, energy %.6g, %.2f %% of F32",

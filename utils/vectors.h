@@ -36,6 +36,8 @@ bool vectors_files_open(struct app *app, const char *name, const struct stat *in
 bool vectors_files_write(struct app *app, const wcodec_vectors *vectors,
                          const struct output_attributes *attributes, struct vectors_files *files);
 void vectors_files_close(struct vectors_files *files);
+/* Bytes of the three files. */
+uint64_t vectors_files_size(const wcodec_vectors_info *info);
 
 /* Read the set NAME, which may be given with .idx at its end; the caller destroys it. What is made
  * of it gets attributes as narrow as its files'. NULL: reported. */

@@ -45,6 +45,12 @@ bool vectors_files_open(struct app *app, const char *name, const struct stat *in
     return good;
 }
 
+uint64_t vectors_files_size(const wcodec_vectors_info *info)
+{
+    enum { HEAD_SIZE = 19 };
+    return HEAD_SIZE + 2 * info->anchors * info->dimensions + 4 * info->rows;
+}
+
 void vectors_files_close(struct vectors_files *files)
 {
     for (int i = 0; i < VECTORS_FILES; i++) {
@@ -99,20 +105,9 @@ static void *read_file(struct app *app, const char *path, struct output_attribut
     *size = (size_t)input.stat.st_size;
     output_attributes_narrow(attributes, &input.stat);
     char *data = app_alloc(app, path, *size);
-    size_t at = 0;
-    while (data && at < *size) {
-        const ssize_t n = signals_pending() ? 0 : pread(input.fd, data + at, *size - at, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            if (n < 0)
-                app_fail_errno(app, path, "cannot read", errno);
-            else
-                app_fail(app, EXIT_FAILED, "%s: the file was changed while it was read", path);
-            free(data);
-            data = NULL;
-        } else
-            at += (size_t)n;
+    if (data && !input_read(app, &input, 0, data, *size)) {
+        free(data);
+        data = NULL;
     }
     input_close(&input);
     return data;

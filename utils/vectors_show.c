@@ -3,6 +3,7 @@
 
 /* wcodec vectors info, evaluate and export. */
 #include "utils/json.h"
+#include "utils/safetensors.h"
 #include "utils/text.h"
 #include "utils/vectors.h"
 
@@ -50,7 +51,7 @@ static void print_json(struct app *app, json_t *item)
 
 static void print_info(struct app *app, const char *name, const wcodec_vectors_info *info)
 {
-    const uint64_t size = 19 + 2 * info->anchors * info->dimensions + 4 * info->rows;
+    const uint64_t size = vectors_files_size(info);
     const double ratio = (double)size / (4.0 * (double)info->rows * (double)info->dimensions);
     struct cells cells;
     if (!count_cells(app, name, info, &cells))
@@ -171,15 +172,12 @@ static bool write_header(struct app *app, const wcodec_vectors_info *info, struc
         "format", "pt", "index", "dtype", "U32", "shape", json_size(info->rows), "data_offsets", 0,
         json_size(index), "anchors", "dtype", "F16", "shape", json_size(info->anchors),
         json_size(info->dimensions), "data_offsets", json_size(index), json_size(end));
-    char *text = json_render(app, header);
-    if (!text)
-        return false;
-    const size_t length = strlen(text), padded = (length + 7) / 8 * 8;
-    const uint8_t word[8] = {(uint8_t)padded, (uint8_t)(padded >> 8)};
-    const bool good = output_write(output, word, sizeof word) == 0 &&
-                      output_write(output, text, length) == 0 &&
-                      output_write(output, "       ", padded - length) == 0;
-    free(text);
+    size_t size;
+    char *begin = safetensors_begin(header, &size);
+    if (!begin)
+        return app_fail(app, EXIT_FAILED, "%s: out of memory for a header", output->name);
+    const bool good = output_write(output, begin, size) == 0;
+    free(begin);
     return good || app_fail_errno(app, output->name, "cannot write", output->error);
 }
 
