@@ -7,28 +7,13 @@
 
 #include <math.h>
 
-enum { LANES = WCODEC_NEAREST_LANES, GROUP = WCODEC_NEAREST_GROUP };
+enum { LANES = WCODEC_NEAREST_LANES };
 
-/* A statement for each rounding: within one, compilers may fuse. */
-static float square_of(float a, float b)
+/* Of a row to lane k of all lanes. */
+static float distance_of(const float *row, const float *panels, size_t k, size_t dimensions)
 {
-    const float difference = a - b;
-    const float square = difference * difference;
-    return square;
-}
-
-static float distance_of(const float *row, const float *panel, unsigned lane, size_t dimensions)
-{
-    float sum = 0;
-    for (size_t at = 0; at < dimensions; at += GROUP) {
-        float group = square_of(row[at], panel[at * LANES + lane]);
-        for (size_t j = at + 1; j < at + GROUP; j++) {
-            const float square = square_of(row[j], panel[j * LANES + lane]);
-            group += square;
-        }
-        sum += group;
-    }
-    return sum;
+    return wcodec_nearest_distance(row, panels + k / LANES * LANES * dimensions + k % LANES, LANES,
+                                   dimensions);
 }
 
 static void nearest(const float *rows, size_t count, size_t dimensions, const float *panels,
@@ -38,9 +23,7 @@ static void nearest(const float *rows, size_t count, size_t dimensions, const fl
         distance[i] = INFINITY;
         index[i] = 0;
         for (size_t k = 0; k < panel_count * LANES; k++) {
-            const float d =
-                distance_of(rows + i * dimensions, panels + k / LANES * LANES * dimensions,
-                            k % LANES, dimensions);
+            const float d = distance_of(rows + i * dimensions, panels, k, dimensions);
             if (d < distance[i]) {
                 distance[i] = d;
                 index[i] = (uint32_t)k;
@@ -54,8 +37,7 @@ static void distances(const float *rows, size_t count, size_t dimensions, const 
 {
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < panel_count * LANES; k++)
-            *sums++ = distance_of(rows + i * dimensions, panels + k / LANES * LANES * dimensions,
-                                  k % LANES, dimensions);
+            *sums++ = distance_of(rows + i * dimensions, panels, k, dimensions);
 }
 
 void wcodec_cpu_nearest_dsp_init_scalar(struct wcodec_cpu_nearest_dsp *dsp)

@@ -14,6 +14,30 @@ enum {
     WCODEC_NEAREST_GROUP = 4   /* dimensions that a step of a sum takes */
 };
 
+/* A statement for each rounding: within one, compilers may fuse. */
+static inline float wcodec_nearest_square(float a, float b)
+{
+    const float difference = a - b;
+    const float square = difference * difference;
+    return square;
+}
+
+/* Squared distance of two rows; the numbers of the second lie so far apart as `step`. */
+static inline float wcodec_nearest_distance(const float *a, const float *b, size_t step,
+                                            size_t dimensions)
+{
+    float sum = 0;
+    for (size_t at = 0; at < dimensions; at += WCODEC_NEAREST_GROUP) {
+        float group = wcodec_nearest_square(a[at], b[at * step]);
+        for (size_t j = at + 1; j < at + WCODEC_NEAREST_GROUP; j++) {
+            const float square = wcodec_nearest_square(a[j], b[j * step]);
+            group += square;
+        }
+        sum += group;
+    }
+    return sum;
+}
+
 struct wcodec_cpu_nearest_dsp {
     unsigned level; /* number of the level */
     /* Rows of `dimensions` numbers, a multiple of WCODEC_NEAREST_GROUP, one after the other, and

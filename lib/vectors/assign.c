@@ -5,44 +5,36 @@
 
 #include <math.h>
 
-enum { BLOCK = WCODEC_VECTORS_BLOCK, LANES = WCODEC_NEAREST_LANES, GROUP = WCODEC_NEAREST_GROUP };
+enum { BLOCK = WCODEC_VECTORS_BLOCK, LANES = WCODEC_NEAREST_LANES };
 
-/* A statement for each rounding: within one, compilers may fuse. */
-static float square_of(float a, float b)
+double wcodec_vectors_sum(const struct wcodec_vectors_work *work, const double *sums)
 {
-    const float difference = a - b;
-    const float square = difference * difference;
-    return square;
+    double sum = 0;
+    for (size_t i = 0; i < wcodec_vectors_blocks(work); i++)
+        sum += sums[i];
+    return sum;
 }
 
-float wcodec_vectors_distance(const float *a, const float *b, size_t width)
+void wcodec_vectors_put_lane(float *panels, size_t i, const float *row, size_t width, float other)
 {
-    float sum = 0;
-    for (size_t at = 0; at < width; at += GROUP) {
-        float group = square_of(a[at], b[at]);
-        for (size_t j = at + 1; j < at + GROUP; j++) {
-            const float square = square_of(a[j], b[j]);
-            group += square;
-        }
-        sum += group;
-    }
-    return sum;
+    float *lane = panels + i / LANES * LANES * width + i % LANES;
+    for (size_t j = 0; j < width; j++)
+        lane[j * LANES] = row != NULL ? row[j] : other;
 }
 
 static void make_panels(struct wcodec_vectors_work *work)
 {
     const size_t lanes = (work->m + LANES - 1) / LANES * LANES;
-    for (size_t k = 0; k < lanes; k++) {
-        float *panel = work->panels + k / LANES * LANES * work->width + k % LANES;
-        for (size_t j = 0; j < work->width; j++)
-            panel[j * LANES] = k < work->m ? work->anchors[k * work->width + j] : INFINITY;
-    }
+    for (size_t k = 0; k < lanes; k++)
+        wcodec_vectors_put_lane(work->panels, k,
+                                k < work->m ? work->anchors + k * work->width : NULL, work->width,
+                                INFINITY);
 }
 
 static void assign_block(void *opaque, size_t block)
 {
     struct wcodec_vectors_work *work = opaque;
-    const size_t first = block * BLOCK, left = work->n - first, count = left < BLOCK ? left : BLOCK;
+    const size_t first = block * BLOCK, count = wcodec_vectors_block_end(work, block) - first;
     uint32_t index[BLOCK];
     size_t changes = 0;
     if (wcodec_cancel_poll(&work->cancel))
@@ -69,9 +61,8 @@ size_t wcodec_vectors_assign(struct wcodec_vectors_work *work)
 static void energy_of_block(void *opaque, size_t block)
 {
     struct wcodec_vectors_work *work = opaque;
-    const size_t first = block * BLOCK, left = work->n - first, count = left < BLOCK ? left : BLOCK;
     double sum = 0;
-    for (size_t i = first; i < first + count; i++)
+    for (size_t i = block * BLOCK; i < wcodec_vectors_block_end(work, block); i++)
         sum += (double)wcodec_vectors_distance(work->rows + i * work->width,
                                                work->anchors + work->index[i] * work->width,
                                                work->width);
@@ -80,9 +71,6 @@ static void energy_of_block(void *opaque, size_t block)
 
 double wcodec_vectors_energy(struct wcodec_vectors_work *work)
 {
-    double sum = 0;
     wcodec_run(work->context, energy_of_block, work, wcodec_vectors_blocks(work));
-    for (size_t i = 0; i < wcodec_vectors_blocks(work); i++)
-        sum += work->block_sum[i];
-    return sum / (double)work->n;
+    return wcodec_vectors_sum(work, work->block_sum) / (double)work->n;
 }

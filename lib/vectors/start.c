@@ -20,21 +20,14 @@ struct start {
     double *sums;            /* of each block what the distances would add up to with each */
 };
 
-static size_t end_of_block(const struct wcodec_vectors_work *work, size_t block)
-{
-    return (block + 1) * BLOCK < work->n ? (block + 1) * BLOCK : work->n;
-}
-
 /* A block's rows beside each other, as the kernel takes anchors; after the last one, zeros. */
 static void turn_block(void *opaque, size_t block)
 {
     struct wcodec_vectors_work *work = opaque;
-    const size_t end = (end_of_block(work, block) + LANES - 1) / LANES * LANES;
-    for (size_t i = block * BLOCK; i < end; i++) {
-        float *column = work->columns + i / LANES * LANES * work->width + i % LANES;
-        for (size_t j = 0; j < work->width; j++)
-            column[j * LANES] = i < work->n ? work->rows[i * work->width + j] : 0;
-    }
+    const size_t end = (wcodec_vectors_block_end(work, block) + LANES - 1) / LANES * LANES;
+    for (size_t i = block * BLOCK; i < end; i++)
+        wcodec_vectors_put_lane(work->columns, i, i < work->n ? work->rows + i * work->width : NULL,
+                                work->width, 0);
 }
 
 /* Distances of a block's rows to `count` anchors; those of each begin so far apart as returned. */
@@ -42,7 +35,7 @@ static size_t measure(const struct wcodec_vectors_work *work, size_t block, cons
                       size_t count, float *distances)
 {
     const size_t first = block * BLOCK,
-                 panels = (end_of_block(work, block) - first + LANES - 1) / LANES;
+                 panels = (wcodec_vectors_block_end(work, block) - first + LANES - 1) / LANES;
     work->dsp.distances(anchors, count, work->width, work->columns + first * work->width, panels,
                         distances);
     return panels * LANES;
@@ -57,7 +50,7 @@ static void try_block(void *opaque, size_t block)
                  step = measure(work, block, start->candidates, CANDIDATES, distances);
     for (size_t c = 0; c < CANDIDATES; c++) {
         double sum = 0;
-        for (size_t i = first; i < end_of_block(work, block); i++) {
+        for (size_t i = first; i < wcodec_vectors_block_end(work, block); i++) {
             const float d = distances[c * step + i - first];
             sum += (double)(d < work->distance[i] ? d : work->distance[i]);
         }
@@ -74,7 +67,7 @@ static void take_block(void *opaque, size_t block)
     const size_t first = block * BLOCK;
     size_t farthest = first;
     measure(work, block, start->candidates, 1, distances);
-    for (size_t i = first; i < end_of_block(work, block); i++) {
+    for (size_t i = first; i < wcodec_vectors_block_end(work, block); i++) {
         const float d = distances[i - first];
         if (d < work->distance[i])
             work->distance[i] = d;
@@ -84,14 +77,6 @@ static void take_block(void *opaque, size_t block)
     }
     work->block_sum[block] = sum;
     work->block_count[block] = farthest;
-}
-
-static double sum_blocks(const struct wcodec_vectors_work *work, const double *sums)
-{
-    double sum = 0;
-    for (size_t i = 0; i < wcodec_vectors_blocks(work); i++)
-        sum += sums[i];
-    return sum;
 }
 
 static void take(struct wcodec_vectors_work *work, size_t k, size_t row)
@@ -158,7 +143,7 @@ static size_t find_row(const struct wcodec_vectors_work *work, const double *sum
     while (block < last && target >= sums[block])
         target -= sums[block++];
     size_t row = block * BLOCK;
-    while (row + 1 < end_of_block(work, block) && target >= (double)work->distance[row])
+    while (row + 1 < wcodec_vectors_block_end(work, block) && target >= (double)work->distance[row])
         target -= (double)work->distance[row++];
     return row;
 }
@@ -168,7 +153,7 @@ static size_t choose(struct start *start, float *candidates, uint64_t *seed)
 {
     const struct wcodec_vectors_work *work = start->work;
     const size_t blocks = wcodec_vectors_blocks(work);
-    const double total = sum_blocks(work, work->block_sum);
+    const double total = wcodec_vectors_sum(work, work->block_sum);
     size_t rows[CANDIDATES], best = 0;
     double least = INFINITY;
     for (size_t i = 0; i < CANDIDATES; i++) {
@@ -178,7 +163,7 @@ static size_t choose(struct start *start, float *candidates, uint64_t *seed)
     }
     wcodec_run(work->context, try_block, start, blocks);
     for (size_t i = 0; i < CANDIDATES; i++) {
-        const double sum = sum_blocks(work, start->sums + i * blocks);
+        const double sum = wcodec_vectors_sum(work, start->sums + i * blocks);
         if (sum < least) {
             least = sum;
             best = rows[i];

@@ -61,8 +61,23 @@ uint64_t wcodec_vectors_passes(const struct wcodec_vectors_work *work, uint64_t 
 /* The last report: all is done. */
 wcodec_status wcodec_vectors_report_end(struct wcodec_vectors_work *work, wcodec_error *err);
 
+static inline size_t wcodec_vectors_block_end(const struct wcodec_vectors_work *work, size_t block)
+{
+    const size_t end = (block + 1) * WCODEC_VECTORS_BLOCK;
+    return end < work->n ? end : work->n;
+}
+
+/* Of what each block has found, in their order. */
+double wcodec_vectors_sum(const struct wcodec_vectors_work *work, const double *sums);
+
+/* Lane i of panels: a row of `width` numbers, or NULL: `other` in place of each. */
+void wcodec_vectors_put_lane(float *panels, size_t i, const float *row, size_t width, float other);
+
 /* Squared distance of two rows of `width` numbers, as the kernels make it. */
-float wcodec_vectors_distance(const float *a, const float *b, size_t width);
+static inline float wcodec_vectors_distance(const float *a, const float *b, size_t width)
+{
+    return wcodec_nearest_distance(a, b, 1, width);
+}
 
 /* Give each row its nearest anchor. Returns how many got another. */
 size_t wcodec_vectors_assign(struct wcodec_vectors_work *work);

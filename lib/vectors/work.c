@@ -71,9 +71,8 @@ static void widen_block(void *opaque, size_t block)
 {
     const struct widening *w = opaque;
     struct wcodec_vectors_work *work = w->work;
-    const size_t first = block * BLOCK, left = work->n - first, count = left < BLOCK ? left : BLOCK;
     size_t wrong = work->n;
-    for (size_t i = first; i < first + count; i++) {
+    for (size_t i = block * BLOCK; i < wcodec_vectors_block_end(work, block); i++) {
         float *row = work->rows + i * work->width;
         for (size_t j = 0; j < work->width; j++) {
             row[j] = j < work->d ? element(w->from->dtype, w->from->data, i * work->d + j) : 0;
