@@ -6,22 +6,27 @@
 #include <errno.h>
 #include <signal.h>
 
-int wcodec_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
+int wcodec_thread_start_by(wcodec_thread_create *create, pthread_t *thread, void *(*run)(void *),
+                           void *argument)
 {
     sigset_t all, before;
+    pthread_attr_t attributes;
     sigfillset(&all);
     if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
         return EAGAIN;
-    /* As for the threads of a pool: no default decides. */
-    pthread_attr_t attributes;
     int error = pthread_attr_init(&attributes);
     if (error == 0) {
         pthread_attr_setstacksize(&attributes, WCODEC_STACK_SIZE);
-        error = pthread_create(thread, &attributes, run, argument);
+        error = create(thread, &attributes, run, argument);
         pthread_attr_destroy(&attributes);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
+}
+
+int wcodec_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    return wcodec_thread_start_by(pthread_create, thread, run, argument);
 }
 
 static void *work(void *argument)

@@ -14,6 +14,15 @@
  * -s, times the threads) decides. */
 enum { WCODEC_STACK_SIZE = 2 << 20 };
 
+/* Start a thread with such a stack that gets no signals, which are for the program's own threads.
+ * 0, or an error number. */
+int wcodec_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
+/* The same by pthread_create(), or by what a test has in its place. */
+typedef int wcodec_thread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                                 void *(*run)(void *), void *argument);
+int wcodec_thread_start_by(wcodec_thread_create *create, pthread_t *thread, void *(*run)(void *),
+                           void *argument);
+
 struct wcodec_background {
     wcodec_status (*run)(void *opaque, wcodec_error *err);
     void *opaque;
@@ -24,9 +33,6 @@ struct wcodec_background {
     wcodec_status status;
     wcodec_error error;
 };
-
-/* A thread that gets no signals. 0, or an error number. */
-int wcodec_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
 
 /* Start run(opaque). The structure stays where it is until wcodec_background_join().
  * WCODEC_ERROR_MEMORY: nothing runs, and there is nothing to end. */

@@ -4,8 +4,6 @@
 #include "sched/pool.h"
 #include "core/assert.h"
 #include "core/memory.h"
-#include "sched/background.h"
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -168,24 +166,14 @@ static void *work(void *argument)
 
 static void start_workers(struct wcodec_pool *pool)
 {
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0)
-        return;
-    pthread_attr_setstacksize(&attributes, WCODEC_STACK_SIZE);
-    /* Signals are for the program's own threads: workers inherit a mask with all blocked. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (unsigned i = 0; i < pool->settings.workers; i++) {
         struct worker *worker = &pool->workers[i];
         worker->pool = pool;
         worker->number = i;
-        if (pool->settings.create(&worker->thread, &attributes, work, worker) != 0)
+        if (wcodec_thread_start_by(pool->settings.create, &worker->thread, work, worker) != 0)
             break;
         pool->worker_count = i + 1;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
 }
 
 struct wcodec_pool *wcodec_pool_create(const struct wcodec_pool_settings *settings)

@@ -8,7 +8,7 @@
 #ifndef WCODEC_SCHED_POOL_H
 #define WCODEC_SCHED_POOL_H
 
-#include <pthread.h>
+#include "sched/background.h"
 #include <wcodec/context.h>
 
 struct wcodec_pool;
@@ -22,8 +22,7 @@ struct wcodec_pool_settings {
     void (*bind)(void *opaque, unsigned worker);
     void *opaque;
     /* pthread_create(), or what a test has in its place. NULL: pthread_create(). */
-    int (*create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
-                  void *argument);
+    wcodec_thread_create *create;
 };
 
 /* Start the workers, with all signals blocked. Where not all can be started there are fewer, none
