@@ -184,13 +184,12 @@ static void put_raw_blocks(struct buffer *b, const uint8_t *data, size_t size)
     }
 }
 
-/* Where the blocks of a frame begin that ZSTD_compress() has made. */
+/* Where the blocks of a frame begin that ZSTD_compress() has made: of more than 64 KiB, so that its
+ * header declares the size by 4 or 8 bytes, and names no dictionary. */
 static size_t blocks_begin(const uint8_t *frame)
 {
-    static const uint8_t dictionary[] = {0, 1, 2, 4}, content[] = {0, 2, 4, 8};
     const unsigned descriptor = frame[4], single = descriptor >> 5 & 1;
-    const size_t size = content[descriptor >> 6];
-    return (single ? 5U : 6U) + dictionary[descriptor & 3] + (size == 0 && single ? 1 : size);
+    return (single ? 5U : 6U) + ((descriptor >> 6) == 3 ? 8U : 4U);
 }
 
 static int zstd_level(const struct wcodec_index *index, size_t size)

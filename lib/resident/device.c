@@ -127,6 +127,16 @@ enum { TALL_ROWS = 8192 };
  * of a device idle. */
 enum { TRANSPOSED_COLUMNS = 8192 };
 
+static uint64_t most_straight(const struct wcodec_resident_item *named, const wcodec_linear *l,
+                              bool coded)
+{
+    if (coded)
+        return CODED_MOST;
+    if (l->transposed)
+        return named->shape[1] >= TRANSPOSED_COLUMNS ? TRANSPOSED_MOST : 0;
+    return named->shape[0] >= TALL_ROWS ? TALL_MOST : FIXED_MOST;
+}
+
 /* Is there a kernel for it that takes the matrix as it is kept: of BF16 at a fixed rate, or coded
  * in the order of products? */
 static bool is_straight(const wcodec_resident *resident, const struct wcodec_resident_item *named,
@@ -137,14 +147,10 @@ static bool is_straight(const wcodec_resident *resident, const struct wcodec_res
     const bool coded = item->form == WCODEC_RESIDENT_CODED && item->columns == named->shape[1] &&
                        resident->device->backend->products->kept_work(item->kept) != 0 &&
                        !l->transposed && (uintptr_t)l->x % 16 == 0 && l->x_stride % 16 == 0;
-    const uint64_t transposed = named->shape[1] >= TRANSPOSED_COLUMNS ? TRANSPOSED_MOST : 0,
-                   most = coded                          ? CODED_MOST
-                          : l->transposed                ? transposed
-                          : named->shape[0] >= TALL_ROWS ? TALL_MOST
-                                                         : FIXED_MOST;
     return named->dtype == WCODEC_DTYPE_BF16 && l->x_dtype == WCODEC_DTYPE_BF16 &&
            l->scales == NULL && (fixed || coded) &&
-           (resident->library == NULL || resident->decoded == NULL || l->rows <= most);
+           (resident->library == NULL || resident->decoded == NULL ||
+            l->rows <= most_straight(named, l, coded));
 }
 
 static wcodec_status check_operands(const wcodec_linear *l, wcodec_error *err)
