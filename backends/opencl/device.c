@@ -139,18 +139,18 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i,
         snprintf(listing->reason, sizeof listing->reason, "it is big-endian");
 }
 
-/* PoCL 5.0 finds the code of a kernel by the sizes of a work-group and of the whole range, but lets
- * go of it by the former alone. Of two launches in two queues that differ in the latter, one lets
- * go of the other's, and the second to end stops the process: "Assertion `found->ref_count > 0'
- * failed". 3.1 counts each launch twice, which hides it; in newer ones a launch keeps what it has
- * found. */
+/* PoCL before 6 finds the code of a kernel by the sizes of a work-group and of the whole range, but
+ * lets go of it by the former alone. Of two launches in two queues that differ in the latter, one
+ * lets go of the other's, and the second to end stops the process: "Assertion `found->ref_count > 0'
+ * failed". 3.1 counts each launch twice, which makes it rare, not impossible; in newer ones a launch
+ * keeps what it has found. */
 static bool fails_with_two_launches(const struct wcodec_backend_state *s, unsigned i)
 {
     char version[64], driver[64];
+    unsigned major;
     get_text(s, i, CL_DEVICE_VERSION, version, sizeof version);
     get_text(s, i, CL_DRIVER_VERSION, driver, sizeof driver);
-    return strstr(version, "PoCL") != NULL && (driver[0] == '4' || driver[0] == '5') &&
-           driver[1] == '.';
+    return strstr(version, "PoCL") != NULL && sscanf(driver, "%u.", &major) == 1 && major < 6;
 }
 
 wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned i,
