@@ -71,7 +71,7 @@ AC_SUBST([$2])
 ])
 
 # WCODEC_CPU_LEVEL(NAME, VARIABLE, TEST OF THE PREPROCESSOR, INTRINSIC STATEMENT, FLAGS, [HEADER]):
-# does the compiler build for a level of instructions? Appends to cpu_levels.
+# does the compiler build for a level of instructions, one of with_cpu_levels? Appends to cpu_levels.
 AC_DEFUN([WCODEC_CPU_LEVEL], [
 AC_CACHE_CHECK([whether $CC builds for $1], [wcodec_cv_level_$1],
   [wcodec_saved_cflags=$CFLAGS
@@ -81,9 +81,11 @@ AC_CACHE_CHECK([whether $CC builds for $1], [wcodec_cv_level_$1],
 #endif
 #include <]m4_default([$6], [immintrin.h])[>]], [[$4]])], [wcodec_cv_level_$1=yes], [wcodec_cv_level_$1=no])
    CFLAGS=$wcodec_saved_cflags])
-AS_VAR_IF([wcodec_cv_level_$1], [yes], [$2_flags="$5"; cpu_levels="$cpu_levels $1"; AC_DEFINE([HAVE_$2], [1], [the CPU level $1 is built])])
+build_level=no
+AS_CASE([,$with_cpu_levels,], [,all,|*,$1,*], [build_level=$wcodec_cv_level_$1])
+AS_IF([test $build_level = yes], [$2_flags="$5"; cpu_levels="$cpu_levels $1"; AC_DEFINE([HAVE_$2], [1], [the CPU level $1 is built])])
 AC_SUBST([$2_flags])
-AM_CONDITIONAL([HAVE_$2], [test $wcodec_cv_level_$1 = yes])
+AM_CONDITIONAL([HAVE_$2], [test $build_level = yes])
 ])
 
 # WCODEC_CUDA_NVCC: are there nvcc and the architectures of cuda_archs? Sets cuda_targets and cuda_by.

@@ -141,9 +141,9 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i,
 
 /* PoCL before 6 finds the code of a kernel by the sizes of a work-group and of the whole range, but
  * lets go of it by the former alone. Of two launches in two queues that differ in the latter, one
- * lets go of the other's, and the second to end stops the process: "Assertion `found->ref_count > 0'
- * failed". 3.1 counts each launch twice, which makes it rare, not impossible; in newer ones a launch
- * keeps what it has found. */
+ * lets go of the other's, and the second to end stops the process: "Assertion `found->ref_count >
+ * 0' failed". 3.1 counts each launch twice, which makes it rare, not impossible; in newer ones a
+ * launch keeps what it has found. */
 static bool fails_with_two_launches(const struct wcodec_backend_state *s, unsigned i)
 {
     char version[64], driver[64];
