@@ -54,6 +54,7 @@
 #include <wcodec/reader.h>
 #include <wcodec/resident.h>
 #include <wcodec/save.h>
+#include <wcodec/state.h>
 #include <wcodec/vectors.h>
 #include <wcodec/writer.h>
 

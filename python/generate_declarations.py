@@ -36,6 +36,7 @@ SCALARS = {
     "unsigned": "c_uint",
     "unsigned int": "c_uint",
     "double": "c_double",
+    "float": "c_float",
     "char": "c_char",
     "size_t": "c_size_t",
     "uint8_t": "c_uint8",
@@ -44,7 +45,7 @@ SCALARS = {
     "uint64_t": "c_uint64",
     "int64_t": "c_int64",
 }
-PYTHON_TYPES = {"c_double": "float", "c_char": "bytes"}
+PYTHON_TYPES = {"c_double": "float", "c_float": "float", "c_char": "bytes"}
 
 HEAD = '''# SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
@@ -59,6 +60,7 @@ from ctypes import (
     c_char,
     c_char_p,
     c_double,
+    c_float,
     c_int,
     c_int64,
     c_size_t,
@@ -90,6 +92,7 @@ class Headers:
                 "delta.h",
                 "resident.h",
                 "vectors.h",
+                "state.h",
             )
         )
         text = text.replace("#ifdef __cplusplus", "#if 0").replace("__GNUC__", "NO_COMPILER")

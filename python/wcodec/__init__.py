@@ -36,6 +36,7 @@ from ._loading import Loading, Saving
 from ._reader import Reader, TensorInfo
 from ._resident import Resident, ResidentInfo
 from ._safe_open import Slice, safe_open
+from ._state import TrainingState
 from ._sync import delta_apply, delta_encode
 from .checkpoint import (
     GPUDecoder,
@@ -69,6 +70,7 @@ __all__ = [
     "Slice",
     "TensorInfo",
     "TensorNotFoundError",
+    "TrainingState",
     "UnsupportedError",
     "UsageError",
     "WCodecCheckpoint",

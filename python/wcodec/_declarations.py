@@ -11,6 +11,7 @@ from ctypes import (
     c_char,
     c_char_p,
     c_double,
+    c_float,
     c_int,
     c_int64,
     c_size_t,
@@ -1008,6 +1009,57 @@ WCODEC_VECTORS_PART_HEAD = 0
 WCODEC_VECTORS_PART_ANCHORS = 1
 WCODEC_VECTORS_PART_INDEX = 2
 
+# wcodec_training_phase
+WCODEC_PHASE_WARM_UP = 0
+WCODEC_PHASE_FULL = 1
+WCODEC_PHASE_PREDICT = 2
+WCODEC_PHASE_CORRECT = 3
+
+
+class wcodec_training_step(Structure):
+    step: int
+    loss: float
+    gradient_norm: float
+    learning_rate: float
+    momentum_mean: float
+    momentum_deviation: float
+    variance_mean: float
+    variance_deviation: float
+    beta1_power: float
+    beta2_power: float
+    phase: int
+    phase_step: int
+    reserved: Any
+    _fields_ = (
+        ("step", c_uint64),
+        ("loss", c_float),
+        ("gradient_norm", c_float),
+        ("learning_rate", c_float),
+        ("momentum_mean", c_float),
+        ("momentum_deviation", c_float),
+        ("variance_mean", c_float),
+        ("variance_deviation", c_float),
+        ("beta1_power", c_float),
+        ("beta2_power", c_float),
+        ("phase", c_int),
+        ("phase_step", c_uint64),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_training_averages(Structure):
+    fast: float
+    medium: float
+    slow: float
+    reserved: Any
+    _fields_ = (
+        ("fast", c_float),
+        ("medium", c_float),
+        ("slow", c_float),
+        ("reserved", c_uint32 * 5),
+    )
+
+
 ENUMERATIONS: dict[str, dict[str, int]] = {
     "wcodec_status": {
         "WCODEC_OK": WCODEC_OK,
@@ -1131,6 +1183,12 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
         "WCODEC_VECTORS_PART_ANCHORS": WCODEC_VECTORS_PART_ANCHORS,
         "WCODEC_VECTORS_PART_INDEX": WCODEC_VECTORS_PART_INDEX,
     },
+    "wcodec_training_phase": {
+        "WCODEC_PHASE_WARM_UP": WCODEC_PHASE_WARM_UP,
+        "WCODEC_PHASE_FULL": WCODEC_PHASE_FULL,
+        "WCODEC_PHASE_PREDICT": WCODEC_PHASE_PREDICT,
+        "WCODEC_PHASE_CORRECT": WCODEC_PHASE_CORRECT,
+    },
 }
 
 STRUCTURES: dict[str, type[Structure]] = {
@@ -1170,6 +1228,8 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_vectors_options": wcodec_vectors_options,
     "wcodec_vectors_info": wcodec_vectors_info,
     "wcodec_vectors_quality": wcodec_vectors_quality,
+    "wcodec_training_step": wcodec_training_step,
+    "wcodec_training_averages": wcodec_training_averages,
 }
 
 # Of each function: what it returns, and its arguments.
@@ -1287,4 +1347,10 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_vectors_export": (c_int, (c_void_p, c_int, wcodec_write_fn, c_void_p, POINTER(wcodec_error))),
     "wcodec_vectors_import": (c_int, (c_void_p, c_void_p * 3, c_size_t * 3, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_vectors_destroy": (None, (c_void_p,)),
+    "wcodec_training_state_create": (c_int, (c_void_p, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_training_state_step": (c_int, (c_void_p, POINTER(wcodec_training_step), POINTER(wcodec_error))),
+    "wcodec_training_state_features": (c_int, (c_void_p, c_uint64, POINTER(c_float), POINTER(wcodec_error))),
+    "wcodec_training_states_features": (c_int, (c_void_p, POINTER(c_void_p), c_uint64, c_uint64, POINTER(c_float), POINTER(wcodec_error))),
+    "wcodec_training_state_averages": (None, (c_void_p, POINTER(wcodec_training_averages))),
+    "wcodec_training_state_destroy": (None, (c_void_p,)),
 }
