@@ -126,6 +126,22 @@ static uint32_t all_set(uint32_t value, uint32_t bits)
     return (value & bits) == bits;
 }
 
+/* Levels whose kernels were built: all, but for --with-cpu-levels. */
+static uint32_t built_levels(void)
+{
+    uint32_t levels = WCODEC_CPU_SCALAR;
+#ifdef HAVE_SSE41
+    levels |= WCODEC_CPU_SSE41;
+#endif
+#ifdef HAVE_AVX2
+    levels |= WCODEC_CPU_AVX2;
+#endif
+#ifdef HAVE_AVX512
+    levels |= WCODEC_CPU_AVX512;
+#endif
+    return levels;
+}
+
 static uint32_t detect_levels(void)
 {
     uint32_t levels = WCODEC_CPU_SCALAR;
@@ -159,7 +175,7 @@ uint32_t wcodec_cpu_levels(void)
     static _Atomic uint32_t known;
     uint32_t levels = atomic_load_explicit(&known, memory_order_relaxed);
     if (levels == 0) {
-        levels = detect_levels();
+        levels = detect_levels() & built_levels();
         atomic_store_explicit(&known, levels, memory_order_relaxed);
     }
     return levels;
@@ -173,8 +189,12 @@ uint32_t wcodec_cpu_tuning(void)
 #if defined(__aarch64__)
 uint32_t wcodec_cpu_levels(void)
 {
+#ifdef HAVE_NEON
     /* Advanced SIMD is part of the AArch64 Linux ABI. */
     return WCODEC_CPU_SCALAR | WCODEC_CPU_NEON;
+#else
+    return WCODEC_CPU_SCALAR;
+#endif
 }
 #else
 uint32_t wcodec_cpu_levels(void)

@@ -51,7 +51,8 @@ bool wcodec_cpu_parse_tuning(const char *text, uint32_t *tuning);
 /* Name of level number i (bit 1 << i), NULL at WCODEC_CPU_LEVELS and above. */
 const char *wcodec_cpu_level_name(unsigned i);
 
-/* Levels that this machine's CPU and operating system run, SCALAR always among them. */
+/* Levels that were built and that this machine's CPU and operating system run, SCALAR always among
+ * them. */
 uint32_t wcodec_cpu_levels(void);
 
 /* The functions of one kind that this library was built with, by the number of the level:

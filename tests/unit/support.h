@@ -32,6 +32,13 @@ static inline int support_quick(void)
     return level == NULL || strcmp(level, "quick") == 0;
 }
 
+/* Whether to do what takes many minutes. */
+static inline int support_full(void)
+{
+    const char *level = getenv("WCODEC_TEST_LEVEL");
+    return level != NULL && strcmp(level, "full") == 0;
+}
+
 /* ThreadSanitizer makes coding forty times slower: there tests leave out repetitions that say
  * nothing more about threads. All other builds run them. */
 #if defined(__SANITIZE_THREAD__)

@@ -3,9 +3,9 @@
 
 /* The OpenCL plugin of the build tree on every device that is there, in every form that the device
  * can run: conformance, hostile payloads, buffers by turns. "test_backend_opencl small" does
- * little, for slow simulators; "test_backend_opencl coding" codes tensors and nothing else. The
- * quick form of the tests leaves out "local", which PoCL compiles for minutes; oclgrind.sh runs a
- * little of it. */
+ * little, for slow simulators; "test_backend_opencl coding" codes tensors and nothing else.
+ * "local", which PoCL compiles for minutes, is left out but in scripts/check --full; oclgrind.sh
+ * runs a little of it. */
 #include "support.h"
 
 #include "support_coding.h"
@@ -150,7 +150,7 @@ static void test_devices(void **state)
         }
         for (size_t k = 0; k < sizeof variants / sizeof variants[0]; k++)
             if (only != NULL ? strcmp(only, variants[k]) == 0
-                             : !support_quick() || strcmp(variants[k], "local") != 0)
+                             : support_full() || strcmp(variants[k], "local") != 0)
                 run_variant(&o, i, variants[k]);
     }
     unsetenv("WCODEC_OPENCL_VARIANT");
