@@ -52,6 +52,7 @@
 #include <wcodec/delta.h>
 #include <wcodec/load.h>
 #include <wcodec/reader.h>
+#include <wcodec/recurrent.h>
 #include <wcodec/resident.h>
 #include <wcodec/save.h>
 #include <wcodec/state.h>

@@ -93,6 +93,7 @@ class Headers:
                 "resident.h",
                 "vectors.h",
                 "state.h",
+                "recurrent.h",
             )
         )
         text = text.replace("#ifdef __cplusplus", "#if 0").replace("__GNUC__", "NO_COMPILER")

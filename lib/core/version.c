@@ -63,6 +63,14 @@ static const struct {
     STRUCTURE(wcodec_vectors_options),
     STRUCTURE(wcodec_vectors_info),
     STRUCTURE(wcodec_vectors_quality),
+    STRUCTURE(wcodec_training_step),
+    STRUCTURE(wcodec_training_averages),
+    STRUCTURE(wcodec_rssm_options),
+    STRUCTURE(wcodec_gru_weights),
+    STRUCTURE(wcodec_rssm_input),
+    STRUCTURE(wcodec_rssm_metrics),
+    STRUCTURE(wcodec_rssm_output),
+    STRUCTURE(wcodec_rssm_summary),
 };
 
 size_t wcodec_structure_size(const char *name)

@@ -35,6 +35,7 @@ from ._frameworks import async_load
 from ._loading import Loading, Saving
 from ._reader import Reader, TensorInfo
 from ._resident import Resident, ResidentInfo
+from ._rssm import RSSM, Rollout
 from ._safe_open import Slice, safe_open
 from ._state import TrainingState
 from ._sync import delta_apply, delta_encode
@@ -49,6 +50,7 @@ from .checkpoint import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "RSSM",
     "BackendError",
     "CancelledError",
     "CorruptError",
@@ -65,6 +67,7 @@ __all__ = [
     "Reader",
     "Resident",
     "ResidentInfo",
+    "Rollout",
     "Saving",
     "SharedTensorsError",
     "Slice",

@@ -1060,6 +1060,131 @@ class wcodec_training_averages(Structure):
     )
 
 
+# wcodec_rssm_mode
+WCODEC_RSSM_PRODUCTION = 0
+WCODEC_RSSM_REFERENCE = 1
+
+
+class wcodec_rssm_options(Structure):
+    struct_size: int
+    ensemble: int
+    hidden: int
+    stochastic: int
+    inputs: int
+    mode: int
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("ensemble", c_uint64),
+        ("hidden", c_uint64),
+        ("stochastic", c_uint64),
+        ("inputs", c_uint64),
+        ("mode", c_int),
+    )
+
+
+class wcodec_gru_weights(Structure):
+    w_z: Any
+    w_r: Any
+    w_h: Any
+    u_z: Any
+    u_r: Any
+    u_h: Any
+    b_z: Any
+    b_r: Any
+    b_h: Any
+    reserved: Any
+    _fields_ = (
+        ("w_z", POINTER(c_float)),
+        ("w_r", POINTER(c_float)),
+        ("w_h", POINTER(c_float)),
+        ("u_z", POINTER(c_float)),
+        ("u_r", POINTER(c_float)),
+        ("u_h", POINTER(c_float)),
+        ("b_z", POINTER(c_float)),
+        ("b_r", POINTER(c_float)),
+        ("b_h", POINTER(c_float)),
+        ("reserved", c_uint64 * 7),
+    )
+
+
+class wcodec_rssm_input(Structure):
+    hidden: Any
+    features: Any
+    loss: float
+    gradient_norm: float
+    learning_rate: float
+    reserved32: int
+    reserved: Any
+    _fields_ = (
+        ("hidden", POINTER(c_float)),
+        ("features", POINTER(c_float)),
+        ("loss", c_float),
+        ("gradient_norm", c_float),
+        ("learning_rate", c_float),
+        ("reserved32", c_uint32),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_rssm_metrics(Structure):
+    loss_variance: float
+    smoothness: float
+    entropy: float
+    reserved: Any
+    _fields_ = (
+        ("loss_variance", c_float),
+        ("smoothness", c_float),
+        ("entropy", c_float),
+        ("reserved", c_uint32 * 5),
+    )
+
+
+class wcodec_rssm_output(Structure):
+    trajectories: Any
+    mean: Any
+    step_deltas: Any
+    hidden_norms: Any
+    hidden: Any
+    metrics: Any
+    weight_deltas: Any
+    reserved: Any
+    _fields_ = (
+        ("trajectories", POINTER(c_float)),
+        ("mean", POINTER(c_float)),
+        ("step_deltas", POINTER(c_float)),
+        ("hidden_norms", POINTER(c_float)),
+        ("hidden", POINTER(c_float)),
+        ("metrics", POINTER(wcodec_rssm_metrics)),
+        ("weight_deltas", POINTER(c_float)),
+        ("reserved", c_uint64 * 5),
+    )
+
+
+class wcodec_rssm_summary(Structure):
+    loss: float
+    variance: float
+    deviation: float
+    aleatoric: float
+    epistemic: float
+    confidence: float
+    lower: float
+    upper: float
+    entropy: float
+    reserved: Any
+    _fields_ = (
+        ("loss", c_float),
+        ("variance", c_float),
+        ("deviation", c_float),
+        ("aleatoric", c_float),
+        ("epistemic", c_float),
+        ("confidence", c_float),
+        ("lower", c_float),
+        ("upper", c_float),
+        ("entropy", c_float),
+        ("reserved", c_uint32 * 7),
+    )
+
+
 ENUMERATIONS: dict[str, dict[str, int]] = {
     "wcodec_status": {
         "WCODEC_OK": WCODEC_OK,
@@ -1189,6 +1314,10 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
         "WCODEC_PHASE_PREDICT": WCODEC_PHASE_PREDICT,
         "WCODEC_PHASE_CORRECT": WCODEC_PHASE_CORRECT,
     },
+    "wcodec_rssm_mode": {
+        "WCODEC_RSSM_PRODUCTION": WCODEC_RSSM_PRODUCTION,
+        "WCODEC_RSSM_REFERENCE": WCODEC_RSSM_REFERENCE,
+    },
 }
 
 STRUCTURES: dict[str, type[Structure]] = {
@@ -1230,6 +1359,12 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_vectors_quality": wcodec_vectors_quality,
     "wcodec_training_step": wcodec_training_step,
     "wcodec_training_averages": wcodec_training_averages,
+    "wcodec_rssm_options": wcodec_rssm_options,
+    "wcodec_gru_weights": wcodec_gru_weights,
+    "wcodec_rssm_input": wcodec_rssm_input,
+    "wcodec_rssm_metrics": wcodec_rssm_metrics,
+    "wcodec_rssm_output": wcodec_rssm_output,
+    "wcodec_rssm_summary": wcodec_rssm_summary,
 }
 
 # Of each function: what it returns, and its arguments.
@@ -1353,4 +1488,9 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_training_states_features": (c_int, (c_void_p, POINTER(c_void_p), c_uint64, c_uint64, POINTER(c_float), POINTER(wcodec_error))),
     "wcodec_training_state_averages": (None, (c_void_p, POINTER(wcodec_training_averages))),
     "wcodec_training_state_destroy": (None, (c_void_p,)),
+    "wcodec_rssm_options_init_size": (None, (POINTER(wcodec_rssm_options), c_size_t)),
+    "wcodec_rssm_create": (c_int, (c_void_p, POINTER(wcodec_rssm_options), POINTER(wcodec_gru_weights), POINTER(c_float), POINTER(c_float), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_rssm_rollout": (c_int, (c_void_p, POINTER(wcodec_rssm_input), c_uint64, POINTER(wcodec_rssm_output), POINTER(wcodec_rssm_summary), POINTER(wcodec_error))),
+    "wcodec_rssm_destroy": (None, (c_void_p,)),
+    "wcodec_rssm_confidence": (c_float, (c_float, POINTER(c_float), c_uint64, c_float, c_float)),
 }

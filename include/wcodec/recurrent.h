@@ -1,0 +1,217 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/**
+ * A model of a training's course: an ensemble of recurrent state-space models (RSSM) that are
+ * rolled out over steps of training which are not computed. On the CPU.
+ *
+ *     wcodec_rssm_options options;
+ *     wcodec_rssm_options_init(&options);
+ *     status = wcodec_rssm_create(context, &options, members, head, NULL, &rssm, &err);
+ *     wcodec_rssm_input input = {.features = features, .loss = loss};
+ *     wcodec_rssm_output output = {.trajectories = trajectories};
+ *     status = wcodec_rssm_rollout(rssm, &input, 50, &output, &summary, &err);
+ *
+ * A member has a gated recurrent unit with H hidden values and I inputs (Cho et al. 2014, the reset
+ * gate before the product):
+ *
+ *     z = sigmoid(W_z x + U_z h + b_z)    r = sigmoid(W_r x + U_r h + b_r)
+ *     c = tanh(W_h x + U_h (r h) + b_h)   h' = (1 - z) h + z c
+ *
+ * and S stochastic values p of its hidden ones, in which there is no chance. A step takes h to h',
+ * and gives a loss of [h; p]; input 0 of the next step is that loss, while the others stay. All
+ * members have the same head.
+ *
+ *                  PRODUCTION                                REFERENCE (the published kernel)
+ *     p            softmax of the logits h[floor(i H / S)]   h itself, S = H
+ *     loss         max(exp(min(max(head [h; p],              head [h; p]
+ *                  -10), 10)), 1e-6)
+ *     entropy      - sum of p_i ln p_i over p_i > 1e-8       0.01
+ *
+ * Numbers are binary32. A product adds the bias, then inputs 1, 2, ..., then 0, then hidden values
+ * 0, 1, ...; metrics are sums in binary64. So results depend on the inputs and on the C library's
+ * exponential and tangent, never on threads.
+ */
+#ifndef WCODEC_RECURRENT_H
+#define WCODEC_RECURRENT_H
+
+#include <wcodec/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Parts of a model whose weights change by a prediction: embedding, query, key, value, attention
+ * output, up, down, language-model head. */
+#define WCODEC_RSSM_PARTS 8
+
+/** What stochastic values and losses are: the table above. */
+typedef enum wcodec_rssm_mode {
+    WCODEC_RSSM_PRODUCTION = 0,
+    WCODEC_RSSM_REFERENCE = 1
+} wcodec_rssm_mode;
+
+/** Sizes of an ensemble: fill with wcodec_rssm_options_init(), then change what matters. It grows
+ * at its end (wcodec/base.h). */
+typedef struct wcodec_rssm_options {
+    /** Set by wcodec_rssm_options_init(). */
+    size_t struct_size;
+    /** Members, E: 1 to 64. Default: 5. */
+    uint64_t ensemble;
+    /** H: 1 to 4096. Default: 256. */
+    uint64_t hidden;
+    /** S: 1 to H; in REFERENCE H. Default: 32. */
+    uint64_t stochastic;
+    /** I: 1 to 4096. Default: 64. */
+    uint64_t inputs;
+    /** Default: PRODUCTION. */
+    wcodec_rssm_mode mode;
+} wcodec_rssm_options;
+
+/** What wcodec_rssm_options_init() calls: as wcodec_options_init_size(). */
+WCODEC_API void wcodec_rssm_options_init_size(wcodec_rssm_options *options, size_t size);
+
+/** Set all members to their defaults. */
+static inline void wcodec_rssm_options_init(wcodec_rssm_options *options)
+{
+    wcodec_rssm_options_init_size(options, sizeof *options);
+}
+
+/** The weights of a gated recurrent unit, finite, row by row. */
+typedef struct wcodec_gru_weights {
+    /** [H, I]. */
+    const float *w_z;
+    const float *w_r;
+    const float *w_h;
+    /** [H, H]. */
+    const float *u_z;
+    const float *u_r;
+    const float *u_h;
+    /** [H]; NULL: zeros. */
+    const float *b_z;
+    const float *b_r;
+    const float *b_h;
+    /** 0. */
+    uint64_t reserved[7];
+} wcodec_gru_weights;
+
+/** An ensemble. Immutable: it may be used from several threads at once, except for destroying. */
+typedef struct wcodec_rssm wcodec_rssm;
+
+/** Make an ensemble of E members. `head` has H + S weights; `delta_head`, which may be NULL, has 10
+ * rows of H + S. All are copied, 4 (3 H (H + I + 1)) bytes a member. options may be NULL: defaults.
+ *
+ * *rssm belongs to the caller, who ends it by wcodec_rssm_destroy() before the context. On failure
+ * nothing is left.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE (sizes out of range, by name; a weight that is NaN or
+ * infinite, by its member, name and place), WCODEC_ERROR_LIMIT (more than the context's
+ * max_memory), WCODEC_ERROR_MEMORY. */
+WCODEC_API wcodec_status wcodec_rssm_create(wcodec_context *context,
+                                            const wcodec_rssm_options *options,
+                                            const wcodec_gru_weights *members, const float *head,
+                                            const float *delta_head, wcodec_rssm **rssm,
+                                            wcodec_error *err);
+
+/** Where a rollout begins. */
+typedef struct wcodec_rssm_input {
+    /** [E, H]; NULL: in each member the hyperbolic tangents of the features, and zeros after
+     * them. */
+    const float *hidden;
+    /** [I], as wcodec/state.h has them. */
+    const float *features;
+    /** Of the latest step. */
+    float loss;
+    /** Of the latest step; they matter to weight_deltas alone. */
+    float gradient_norm;
+    float learning_rate;
+    /** 0. */
+    uint32_t reserved32;
+    /** 0. */
+    uint64_t reserved[4];
+} wcodec_rssm_input;
+
+/** What the rollout of one member is like. */
+typedef struct wcodec_rssm_metrics {
+    /** Of its Y + 1 losses, of the population. */
+    float loss_variance;
+    /** Mean magnitude of the second differences of its losses; 0 of fewer than 3. */
+    float smoothness;
+    /** Sum over its steps. */
+    float entropy;
+    /** 0. */
+    uint32_t reserved[5];
+} wcodec_rssm_metrics;
+
+/** Where results go, for Y steps. All but trajectories may be NULL. On failure they are
+ * undefined. */
+typedef struct wcodec_rssm_output {
+    /** [E, Y + 1]: the loss given, then those predicted. */
+    float *trajectories;
+    /** [Y + 1]: their mean. */
+    float *mean;
+    /** [E, Y]: magnitudes of what the loss changes by in each step. */
+    float *step_deltas;
+    /** [E, Y]: Euclidean norms of the hidden values after each step. */
+    float *hidden_norms;
+    /** [E, H] after the last step. */
+    float *hidden;
+    /** [E]. */
+    wcodec_rssm_metrics *metrics;
+    /** [WCODEC_RSSM_PARTS]: by how much the weights of each part change in these steps. With o =
+     * delta_head [h; p], of the ensemble's means, and L the mean losses: learning_rate *
+     * gradient_norm * (1 + tanh(o_0)) * (1 + max(0, (L_0 - L_Y) / L_0)) * Y * sigmoid(o_(2 + part))
+     * * sigmoid(o_1). Needs a delta_head. */
+    float *weight_deltas;
+    /** 0. */
+    uint64_t reserved[5];
+} wcodec_rssm_output;
+
+/** What the ensemble says together. */
+typedef struct wcodec_rssm_summary {
+    /** Mean of the last losses; that given if there are no steps. */
+    float loss;
+    /** Of the last losses, of the population. */
+    float variance;
+    /** sqrt(variance) (1 + 0.1 sqrt(Y)). */
+    float deviation;
+    /** Half of the deviation each: what is chance, and what the members do not know. */
+    float aleatoric;
+    float epistemic;
+    /** 1 / (1 + deviation). */
+    float confidence;
+    /** loss - 2 deviation. */
+    float lower;
+    /** loss + 2 deviation. */
+    float upper;
+    /** Mean over members and steps; 0 if there are none. */
+    float entropy;
+    /** 0. */
+    uint32_t reserved[7];
+} wcodec_rssm_summary;
+
+/** Roll out `steps` steps, Y, 0 to 1000, a member on a thread of the context. Takes 4 E (8 H + S)
+ * bytes of memory while it runs.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE (steps out of range; weight_deltas without a delta_head;
+ * after fork()), WCODEC_ERROR_LIMIT, WCODEC_ERROR_MEMORY. */
+WCODEC_API wcodec_status wcodec_rssm_rollout(const wcodec_rssm *rssm,
+                                             const wcodec_rssm_input *input, uint64_t steps,
+                                             const wcodec_rssm_output *output,
+                                             wcodec_rssm_summary *summary, wcodec_error *err);
+
+/** Free. NULL is ignored. Never fails. */
+WCODEC_API void wcodec_rssm_destroy(wcodec_rssm *rssm);
+
+/** How far predictions may be trusted, 0 to 1: 0.4 / (1 + deviation) + 0.4 k + 0.2 max(0.5,
+ * 1 / (1 + 2 |fast - slow| / |slow|)), with the deviation of a rollout of 10 steps, averages of the
+ * loss (wcodec_training_averages), and k 0.7 of fewer than 10 errors of predictions, else
+ * min(0.99, 1 / (1 + the mean of the last 50)). `errors` has error_count magnitudes, the newest
+ * last. Never fails. */
+WCODEC_API float wcodec_rssm_confidence(float deviation, const float *errors, uint64_t error_count,
+                                        float fast, float slow);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* One member, step by step. */
+#include "recurrent/rssm.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = WCODEC_RSSM_BLOCK };
+
+float wcodec_rssm_sigmoid(float x)
+{
+    if (x >= 0)
+        return 1 / (1 + expf(-x));
+    const float e = expf(x);
+    return e / (1 + e);
+}
+
+/* sum[i] += weights[i][j] x[j] for all i of whole blocks, j from 0 on. */
+static void add_products(float *sum, size_t width, const float *weights, const float *x,
+                         size_t count)
+{
+    for (size_t at = 0; at < width; at += BLOCK) {
+        float block[BLOCK];
+        memcpy(block, sum + at, sizeof block);
+        for (size_t j = 0; j < count; j++, weights += BLOCK)
+            for (unsigned i = 0; i < BLOCK; i++)
+                block[i] += weights[i] * x[j];
+        memcpy(sum + at, block, sizeof block);
+    }
+}
+
+/* A member's memory. */
+struct values {
+    float *hidden, *stay, *gate, *reset, *stochastic;
+};
+
+static struct values values_of(const struct wcodec_rssm_run *run, size_t member)
+{
+    const size_t width = run->rssm->width;
+    float *memory = run->memory + member * wcodec_rssm_run_floats(run->rssm);
+    return (struct values){.hidden = memory,
+                           .stay = memory + width,
+                           .gate = memory + 4 * width,
+                           .reset = memory + 7 * width,
+                           .stochastic = memory + 8 * width};
+}
+
+static void begin(const wcodec_rssm *r, const wcodec_rssm_input *input, size_t member,
+                  struct values *v)
+{
+    const struct wcodec_rssm_member *m = &r->member[member];
+    const size_t gates = WCODEC_RSSM_GATES * r->width;
+    memset(v->hidden, 0, r->width * sizeof *v->hidden);
+    if (input->hidden != NULL)
+        memcpy(v->hidden, input->hidden + member * r->hidden, r->hidden * sizeof *v->hidden);
+    else
+        for (size_t i = 0; i < r->hidden && i < r->inputs; i++)
+            v->hidden[i] = tanhf(input->features[i]);
+    memcpy(v->stay, m->bias, gates * sizeof *v->stay);
+    add_products(v->stay, gates, m->inputs, input->features + 1, r->inputs - 1);
+}
+
+/* h to h', with x_0. */
+static void step(const wcodec_rssm *r, const struct wcodec_rssm_member *m, float x0,
+                 struct values *v)
+{
+    const size_t width = r->width;
+    float *z = v->gate, *reset = v->gate + width, *candidate = v->gate + 2 * width;
+    memcpy(v->gate, v->stay, WCODEC_RSSM_GATES * width * sizeof *v->gate);
+    add_products(v->gate, WCODEC_RSSM_GATES * width, m->first, &x0, 1);
+    add_products(v->gate, 2 * width, m->gates, v->hidden, r->hidden);
+    for (size_t i = 0; i < r->hidden; i++)
+        v->reset[i] = wcodec_rssm_sigmoid(reset[i]) * v->hidden[i];
+    add_products(candidate, width, m->reset, v->reset, r->hidden);
+    for (size_t i = 0; i < r->hidden; i++) {
+        const float u = wcodec_rssm_sigmoid(z[i]);
+        v->hidden[i] = (1 - u) * v->hidden[i] + u * tanhf(candidate[i]);
+    }
+}
+
+/* p of h; returns the entropy. */
+static double make_stochastic(const wcodec_rssm *r, struct values *v)
+{
+    float *p = v->stochastic;
+    float most = -INFINITY, sum = 0;
+    double entropy = 0;
+    if (r->mode == WCODEC_RSSM_REFERENCE) {
+        memcpy(p, v->hidden, r->hidden * sizeof *p);
+        return 0.01;
+    }
+    for (size_t i = 0; i < r->stochastic; i++) {
+        p[i] = v->hidden[i * r->hidden / r->stochastic];
+        most = fmaxf(most, p[i]);
+    }
+    for (size_t i = 0; i < r->stochastic; i++)
+        sum += p[i] = expf(p[i] - most);
+    for (size_t i = 0; i < r->stochastic; i++) {
+        p[i] /= sum;
+        if (p[i] > 1e-8f)
+            entropy -= p[i] * (double)logf(p[i]);
+    }
+    return entropy;
+}
+
+static float loss_of(const wcodec_rssm *r, const struct values *v)
+{
+    float logit = 0;
+    for (size_t i = 0; i < r->hidden; i++)
+        logit += r->head[i] * v->hidden[i];
+    for (size_t i = 0; i < r->stochastic; i++)
+        logit += r->head[r->hidden + i] * v->stochastic[i];
+    if (r->mode == WCODEC_RSSM_REFERENCE)
+        return logit;
+    /* NaN stays, as comparisons with it are false. */
+    logit = logit < -10 ? -10 : logit > 10 ? 10 : logit;
+    const float loss = expf(logit);
+    return loss < 1e-6f ? 1e-6f : loss;
+}
+
+static float norm_of(const float *value, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)value[i] * value[i];
+    return (float)sqrt(sum);
+}
+
+static void measure(const float *loss, size_t count, double entropy, wcodec_rssm_metrics *metrics)
+{
+    double sum = 0, squares = 0, second = 0;
+    for (size_t t = 0; t < count; t++)
+        sum += loss[t];
+    for (size_t t = 0; t < count; t++)
+        squares += (loss[t] - sum / (double)count) * (loss[t] - sum / (double)count);
+    for (size_t t = 2; t < count; t++)
+        second += fabs((double)loss[t] - 2 * (double)loss[t - 1] + loss[t - 2]);
+    *metrics = (wcodec_rssm_metrics){
+        .loss_variance = (float)(squares / (double)count),
+        .smoothness = count > 2 ? (float)(second / (double)(count - 2)) : 0,
+        .entropy = (float)entropy,
+    };
+}
+
+void wcodec_rssm_run_member(void *argument, size_t member)
+{
+    const struct wcodec_rssm_tasks *tasks = argument;
+    const struct wcodec_rssm_run *run = &tasks->run;
+    const wcodec_rssm *r = run->rssm;
+    const wcodec_rssm_output *output = run->output;
+    float *loss = output->trajectories + member * (run->steps + 1), x0 = run->input->features[0];
+    double entropy = 0;
+    struct values v = values_of(run, member);
+    begin(r, run->input, member, &v);
+    loss[0] = run->input->loss;
+    if (run->steps == 0)
+        make_stochastic(r, &v);
+    for (size_t t = 0; t < run->steps; t++) {
+        step(r, &r->member[member], x0, &v);
+        entropy += make_stochastic(r, &v);
+        x0 = loss[t + 1] = loss_of(r, &v);
+        if (output->step_deltas != NULL)
+            output->step_deltas[member * run->steps + t] = fabsf(loss[t + 1] - loss[t]);
+        if (output->hidden_norms != NULL)
+            output->hidden_norms[member * run->steps + t] = norm_of(v.hidden, r->hidden);
+    }
+    if (output->hidden != NULL)
+        memcpy(output->hidden + member * r->hidden, v.hidden, r->hidden * sizeof *v.hidden);
+    if (output->metrics != NULL)
+        measure(loss, run->steps + 1, entropy, &output->metrics[member]);
+    tasks->entropy[member] = entropy;
+}

@@ -1,0 +1,72 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* An ensemble of recurrent state-space models, as its files see it. */
+#ifndef WCODEC_RECURRENT_RSSM_H
+#define WCODEC_RECURRENT_RSSM_H
+
+#include <stdbool.h>
+#include <wcodec/recurrent.h>
+
+/* Hidden values are padded by zeros to whole blocks: with weights of 0 they stay 0. */
+enum { WCODEC_RSSM_BLOCK = 32, WCODEC_RSSM_GATES = 3, WCODEC_RSSM_DELTA_ROWS = 10 };
+
+/* Weights in the order in which they are read, so that sums go on in the hidden values of a block
+ * at once: the matrix [H, n] of a gate as [width / block, n, block]. Gates z, r, h. */
+struct wcodec_rssm_member {
+    float *bias;   /* [3, width] */
+    float *first;  /* [3, width]: input 0 */
+    float *inputs; /* three, of n = I - 1 */
+    float *gates;  /* two of n = H: U_z, U_r */
+    float *reset;  /* one: U_h */
+};
+
+struct wcodec_rssm {
+    wcodec_context *context;
+    wcodec_allocator allocator;
+    size_t members, hidden, stochastic, inputs, width;
+    wcodec_rssm_mode mode;
+    float *weights;    /* of all members, and the heads */
+    float *head;       /* [H + S] */
+    float *delta_head; /* [10, H + S], NULL: none */
+    struct wcodec_rssm_member member[];
+};
+
+/* What one member's rollout needs and gives. */
+struct wcodec_rssm_run {
+    const wcodec_rssm *rssm;
+    const wcodec_rssm_input *input;
+    const wcodec_rssm_output *output;
+    size_t steps;
+    float *memory; /* wcodec_rssm_run_floats() of each member */
+};
+
+/* Of a member: gates' inputs that stay, gates, hidden values, reset ones, stochastic ones. */
+static inline size_t wcodec_rssm_run_floats(const wcodec_rssm *rssm)
+{
+    return 8 * rssm->width + rssm->stochastic;
+}
+
+/* Where a member's hidden values are after its rollout, and its stochastic ones. */
+static inline const float *wcodec_rssm_run_hidden(const struct wcodec_rssm_run *run, size_t member)
+{
+    return run->memory + member * wcodec_rssm_run_floats(run->rssm);
+}
+
+static inline const float *wcodec_rssm_run_stochastic(const struct wcodec_rssm_run *run,
+                                                      size_t member)
+{
+    return wcodec_rssm_run_hidden(run, member) + 8 * run->rssm->width;
+}
+
+float wcodec_rssm_sigmoid(float x);
+
+/* Task: the member's trajectory, and what else the output asks for of it; its entropy, summed, goes
+ * to entropy[member]. */
+struct wcodec_rssm_tasks {
+    struct wcodec_rssm_run run;
+    double *entropy;
+};
+void wcodec_rssm_run_member(void *tasks, size_t member);
+
+#endif

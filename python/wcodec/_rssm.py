@@ -1,0 +1,258 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ensembles of recurrent state-space models: wcodec/recurrent.h."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _declarations as c
+from ._arrays import is_torch
+from ._context import Context, Handle, check, context
+from ._errors import UsageError
+from ._library import lib
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_MODES = {"production": c.WCODEC_RSSM_PRODUCTION, "reference": c.WCODEC_RSSM_REFERENCE}
+_PARTS = ("embed", "q", "k", "v", "out", "up", "down", "lm_head")
+_METRICS = {"loss_variance": "loss_variance", "smoothness": "smoothness", "entropies": "entropy"}
+_SUMMARY = (
+    "loss",
+    "variance",
+    "deviation",
+    "aleatoric",
+    "epistemic",
+    "confidence",
+    "lower",
+    "upper",
+    "entropy",
+)
+_DELTA_ROWS = 10
+_STEPS = 1000
+
+
+class Rollout(NamedTuple):
+    """What an ensemble of E members says of Y steps; arrays of torch where it was given such."""
+
+    trajectories: Any
+    """[E, Y + 1]: the loss given, then those predicted."""
+    mean: Any
+    """[Y + 1]."""
+    step_deltas: Any
+    """[E, Y]: magnitudes of what the loss changes by."""
+    hidden_norms: Any
+    """[E, Y]."""
+    hidden: Any
+    """[E, H], after the last step."""
+    loss_variance: Any
+    """[E]."""
+    smoothness: Any
+    """[E]: mean magnitude of the second differences."""
+    entropies: Any
+    """[E], summed over the steps."""
+    loss: float
+    """Mean of the last losses."""
+    variance: float
+    """Of the last losses."""
+    deviation: float
+    aleatoric: float
+    epistemic: float
+    confidence: float
+    lower: float
+    upper: float
+    entropy: float
+    """Mean over members and steps."""
+    weight_deltas: dict[str, float] | None
+    """By how much the weights of each part of a model change; None without a delta head."""
+
+
+def _floats(value: Any, shape: tuple[int, ...], name: str) -> Any:
+    """As float32, one number after the other, of that shape."""
+    import numpy as np
+
+    if is_torch(value):
+        value = value.detach().cpu().float().numpy()
+    try:
+        array = np.ascontiguousarray(value, np.float32)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} is no array of numbers") from None
+    if array.shape != shape:
+        raise UsageError(f"{name} has the shape {list(array.shape)}: expected {list(shape)}")
+    return array
+
+
+def _pointer(array: Any) -> Any:
+    return None if array is None else array.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+
+
+def _shape(members: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    if len(members) == 0:
+        raise UsageError("an ensemble has at least one member")
+    try:
+        shape = tuple(int(n) for n in members[0]["W_z"].shape)
+    except (AttributeError, KeyError, TypeError):
+        raise UsageError('member 0 has no matrix "W_z"') from None
+    if len(shape) != 2:
+        raise UsageError(f"member 0: W_z has the shape {list(shape)}: expected [hidden, inputs]")
+    return shape[0], shape[1]
+
+
+def _weights(
+    members: Sequence[Mapping[str, Any]], hidden: int, inputs: int
+) -> tuple[Any, list[Any]]:
+    """What the library takes, and the arrays that it points to."""
+    weights, keep = (c.wcodec_gru_weights * len(members))(), []
+    shapes = {"W": (hidden, inputs), "U": (hidden, hidden), "b": (hidden,)}
+    names = {f"{kind}_{gate}": shape for kind, shape in shapes.items() for gate in "zrh"}
+    for i, member in enumerate(members):
+        unknown = sorted(set(member) - set(names))
+        if unknown:
+            raise UsageError(f"member {i} has {unknown[0]!r}, which no member has")
+        for name, shape in names.items():
+            if name in member:
+                array = _floats(member[name], shape, f"member {i}: {name}")
+                keep.append(array)
+                setattr(weights[i], name.lower(), _pointer(array))
+            elif name[0] != "b":
+                raise UsageError(f"member {i} has no {name}")
+    return weights, keep
+
+
+class RSSM:
+    """An ensemble of recurrent state-space models, which predicts a training's losses.
+
+    model = wcodec.RSSM(members, head)      # members: a list of dicts with W_z, U_z, b_z, ...
+    model.rollout(None, state.features(), loss, 50).trajectories
+
+    Args:
+        members: a dict each of the weights of a gated recurrent unit, of numpy or torch: W_z, W_r
+            and W_h [H, I], U_z, U_r and U_h [H, H], and b_z, b_r and b_h [H], which may be left
+            out (zeros).
+        head: [H + stochastic], the weights that make a loss.
+        stochastic: values that are made of the hidden ones; in the mode "reference" H.
+        mode: "production" or "reference": wcodec/recurrent.h has both.
+        delta_head: [10, H + stochastic], the weights that make changes of a model's, or None.
+        threads: as for wcodec.compress().
+
+    Raises:
+        UsageError: shapes that do not fit together, a weight that is NaN or infinite, by its
+        member, name and place. LimitError, OutOfMemoryError.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Mapping[str, Any]],
+        head: Any,
+        stochastic: int = 32,
+        mode: str = "production",
+        *,
+        delta_head: Any = None,
+        threads: int | None = None,
+    ) -> None:
+        hidden, inputs = _shape(members)
+        if mode not in _MODES:
+            raise UsageError(f"mode is {mode!r}: expected one of {', '.join(_MODES)}")
+        if isinstance(stochastic, bool) or not isinstance(stochastic, int) or stochastic < 1:
+            raise UsageError(f"stochastic is {stochastic!r}: expected a number from 1 on")
+        options = c.wcodec_rssm_options()
+        lib.wcodec_rssm_options_init_size(options, ctypes.sizeof(options))
+        options.ensemble, options.hidden, options.inputs = len(members), hidden, inputs
+        options.stochastic, options.mode = stochastic, _MODES[mode]
+        weights, keep = _weights(members, hidden, inputs)
+        both = hidden + stochastic
+        head = _floats(head, (both,), "head")
+        if delta_head is not None:
+            delta_head = _floats(delta_head, (_DELTA_ROWS, both), "delta_head")
+        parent: Context = context("cpu", threads)
+        error, handle = c.wcodec_error(), ctypes.c_void_p()
+        check(
+            int(
+                lib.wcodec_rssm_create(
+                    parent.handle,
+                    options,
+                    weights,
+                    _pointer(head),
+                    _pointer(delta_head),
+                    ctypes.byref(handle),
+                    error,
+                )
+            ),
+            error,
+        )
+        del keep
+        self._handle = Handle(handle, lib.wcodec_rssm_destroy, parent)
+        self._has_delta_head = delta_head is not None
+        self.ensemble, self.hidden, self.inputs = len(members), hidden, inputs
+        self.stochastic, self.mode = stochastic, mode
+
+    def rollout(
+        self,
+        hidden: Any,
+        features: Any,
+        loss: float,
+        steps: int,
+        *,
+        gradient_norm: float = 0.0,
+        learning_rate: float = 0.0,
+    ) -> Rollout:
+        """Predict `steps` steps, 0 to 1000.
+
+        Args:
+            hidden: [E, H] or [H], where members begin; None: tanh of the features, then zeros.
+            features: [I], as TrainingState.features() gives them.
+            loss: of the latest step.
+            gradient_norm, learning_rate: of the latest step, for weight_deltas.
+
+        Raises:
+            UsageError: another shape, or steps out of range. OutOfMemoryError.
+        """
+        import numpy as np
+
+        if isinstance(steps, bool) or not isinstance(steps, int) or not 0 <= steps <= _STEPS:
+            raise UsageError(f"steps is {steps!r}: expected 0 to {_STEPS}")
+        torch = is_torch(features) or is_torch(hidden)
+        given, output = c.wcodec_rssm_input(), c.wcodec_rssm_output()
+        features = _floats(features, (self.inputs,), "features")
+        if hidden is not None:
+            hidden = self._begin(hidden)
+        given.hidden, given.features = _pointer(hidden), _pointer(features)
+        try:
+            given.loss = loss
+            given.gradient_norm, given.learning_rate = gradient_norm, learning_rate
+        except TypeError:
+            raise UsageError("loss, gradient_norm and learning_rate are numbers") from None
+        arrays: dict[str, Any] = {
+            "trajectories": np.empty((self.ensemble, steps + 1), np.float32),
+            "mean": np.empty(steps + 1, np.float32),
+            "step_deltas": np.empty((self.ensemble, steps), np.float32),
+            "hidden_norms": np.empty((self.ensemble, steps), np.float32),
+            "hidden": np.empty((self.ensemble, self.hidden), np.float32),
+        }
+        for name, array in arrays.items():
+            setattr(output, name, _pointer(array))
+        output.metrics = metrics = (c.wcodec_rssm_metrics * self.ensemble)()
+        parts = np.empty(len(_PARTS), np.float32) if self._has_delta_head else None
+        output.weight_deltas = _pointer(parts)
+        summary, error = c.wcodec_rssm_summary(), c.wcodec_error()
+        status = lib.wcodec_rssm_rollout(self._handle.handle, given, steps, output, summary, error)
+        check(int(status), error)
+        for field, name in _METRICS.items():
+            arrays[field] = np.array([getattr(m, name) for m in metrics], np.float32)
+        if torch:
+            import torch as framework
+
+            arrays = {name: framework.from_numpy(array) for name, array in arrays.items()}
+        numbers = {name: getattr(summary, name) for name in _SUMMARY}
+        deltas = None if parts is None else dict(zip(_PARTS, parts.tolist(), strict=True))
+        return Rollout(**arrays, **numbers, weight_deltas=deltas)
+
+    def _begin(self, hidden: Any) -> Any:
+        """Hidden values of all members, which [H] are the same."""
+        import numpy as np
+
+        if len(getattr(hidden, "shape", ())) != 1:
+            return _floats(hidden, (self.ensemble, self.hidden), "hidden")
+        return np.tile(_floats(hidden, (self.hidden,), "hidden"), (self.ensemble, 1))

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ensembles that predict a training's losses: golden values, shapes, what is refused."""
+
+import pytest
+
+np = pytest.importorskip("numpy")
+
+import wcodec  # noqa: E402
+
+
+def members(count, hidden, inputs):
+    def weights(wave, shape, frequency, scale):
+        at = np.arange(shape[0] * shape[1], dtype=np.float32).reshape(shape)
+        return np.float32(scale) * wave(np.float32(frequency) * at)
+
+    return [
+        {
+            f"{kind}_{gate}": weights(wave, (hidden, columns), frequency, 0.01 * (e + 1))
+            for kind, wave, columns in (("W", np.sin, inputs), ("U", np.cos, hidden))
+            for gate, frequency in (("z", 0.1), ("r", 0.2), ("h", 0.3))
+        }
+        for e in range(count)
+    ]
+
+
+def golden(count=5, hidden=256, stochastic=32, inputs=64, **options):
+    head = np.full(hidden + stochastic, 0.01)
+    model = wcodec.RSSM(members(count, hidden, inputs), head, stochastic, **options)
+    return model, np.full((count, hidden), 0.5), np.ones(inputs)
+
+
+def test_golden_values():
+    model, hidden, features = golden()
+    r = model.rollout(hidden, features, 2.5, 50)
+    assert r.trajectories.shape == (5, 51) and r.hidden.shape == (5, 256)
+    assert r.trajectories[[0, 4], 0].tolist() == [2.5, 2.5]
+    found = r.trajectories[[0, 0, 0, 4, 4, 4], [1, 2, 50] * 2]
+    want = [1.9156520, 1.3913131, 1.0103979, 1.9160111, 1.3932004, 1.0118102]
+    np.testing.assert_allclose(found, want, atol=1e-5)
+    np.testing.assert_allclose(r.hidden_norms[[0, 4], 49], [0.133093, 0.668716], atol=1e-5)
+    np.testing.assert_allclose(r.loss_variance[[0, 4]], [0.0594713, 0.0593653], atol=1e-5)
+    np.testing.assert_allclose(r.smoothness[[0, 4]], [0.0119255, 0.0119181], atol=1e-5)
+    assert r.entropies[0] == pytest.approx(173.285087, rel=1e-5)
+    np.testing.assert_allclose(r.mean, r.trajectories.mean(0), rtol=1e-6)
+    np.testing.assert_array_equal(r.step_deltas, np.abs(np.diff(r.trajectories)))
+    assert r.variance == pytest.approx(r.trajectories[:, 50].var(), rel=1e-3)
+    assert r.deviation == pytest.approx(np.sqrt(r.variance) * (1 + 0.1 * np.sqrt(50)), rel=1e-5)
+    assert r.upper - r.lower == pytest.approx(4 * r.deviation, rel=1e-2)
+    assert r.weight_deltas is None
+    same = model.rollout(hidden[0], features, 2.5, 50)
+    np.testing.assert_array_equal(same.trajectories, r.trajectories)
+
+    model, hidden, features = golden(3, 64, 64, 16, mode="reference")
+    r = model.rollout(hidden, features, 2.5, 10)
+    np.testing.assert_allclose(r.trajectories[2, [1, 2, 10]], [0.3202564, 0.1639904, 0.0018502],
+                               atol=1e-5)  # fmt: skip
+
+
+def test_no_steps_and_weight_deltas():
+    model, hidden, features = golden(2, 20, 4, 6, delta_head=np.zeros((10, 24)))
+    r = model.rollout(None, features, 2.5, 0)
+    assert r.trajectories.tolist() == [[2.5], [2.5]] and r.loss == 2.5 and r.confidence == 1
+    assert set(r.weight_deltas.values()) == {0.0}
+    np.testing.assert_allclose(r.hidden[:, :6], np.tanh(1), rtol=1e-6)
+    assert not r.hidden[:, 6:].any()
+    r = model.rollout(hidden, features, 2.5, 10, gradient_norm=2, learning_rate=0.5)
+    want = 0.5 * 2 * (1 + max(0, (2.5 - r.loss) / 2.5)) * 10 * 0.25
+    assert list(r.weight_deltas) == ["embed", "q", "k", "v", "out", "up", "down", "lm_head"]
+    assert r.weight_deltas["lm_head"] == pytest.approx(want, rel=1e-5)
+
+
+def test_tensors_of_torch():
+    torch = pytest.importorskip("torch")
+    model, hidden, features = golden(2, 20, 4, 6)
+    found = model.rollout(torch.from_numpy(hidden[0]), torch.from_numpy(features), 2.5, 3)
+    assert isinstance(found.trajectories, torch.Tensor) and found.smoothness.shape == (2,)
+    expected = model.rollout(hidden, features, 2.5, 3)
+    np.testing.assert_array_equal(found.trajectories.numpy(), expected.trajectories)
+
+
+def test_what_is_refused():
+    good, head = members(2, 8, 4), np.zeros(12)
+    for change, text in (
+        (lambda m: m[1].pop("U_r"), "member 1 has no U_r"),
+        (lambda m: m[1].update(U_r=np.zeros((8, 4))), r"member 1: U_r has the shape \[8, 4\]"),
+        (lambda m: m[0].update(b_h=np.zeros(7)), r"expected \[8\]"),
+        (lambda m: m[0].update(W_x=np.zeros(7)), "member 0 has 'W_x'"),
+        (lambda m: m[0].pop("W_z"), 'member 0 has no matrix "W_z"'),
+        (lambda m: m[1]["U_h"].__setitem__((3, 2), np.nan), r"member 1: U_h\[3, 2\] is NaN"),
+        (lambda m: m.clear(), "at least one member"),
+    ):
+        wrong = [{name: array.copy() for name, array in m.items()} for m in good]
+        change(wrong)
+        with pytest.raises(wcodec.UsageError, match=text):
+            wcodec.RSSM(wrong, head, 4)
+    for arguments, text in (
+        ((good, head, 5), "head has the shape"),
+        ((good, np.zeros(17), 9), "stochastic is 9: expected 1 to 8"),
+        ((good, head, 0), "stochastic is 0"),
+        ((good, head, 4, "sampled"), "mode is 'sampled'"),
+        ((good, head, 4, "reference"), "in the mode"),
+    ):
+        with pytest.raises(wcodec.UsageError, match=text):
+            wcodec.RSSM(*arguments)
+    model = wcodec.RSSM(good, head, 4)
+    for arguments, text in (
+        ((None, np.zeros(5), 1.0, 2), r"features has the shape \[5\]: expected \[4\]"),
+        ((np.zeros((3, 8)), np.zeros(4), 1.0, 2), "hidden has the shape"),
+        ((None, np.zeros(4), 1.0, 1001), "steps is 1001"),
+        ((None, np.zeros(4), 1.0, -1), "steps is -1"),
+        ((None, np.zeros(4), "much", 1), "are numbers"),
+        ((None, "few", 1.0, 1), "no array of numbers"),
+    ):
+        with pytest.raises(wcodec.UsageError, match=text):
+            model.rollout(*arguments)
