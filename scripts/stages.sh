@@ -202,16 +202,15 @@ registers () {
     esac
 }
 
-# Tests that measure memory or stacks, or compare with the second decoder, run in the gcc stage; in the
-# quick form those of the command too. What compares kernels and codes whole tensors again and again is
-# ten times as slow here: asan-gcc runs it in --full.
+# Tests that measure memory or stacks, or compare with the second decoder, run in the gcc stage. What
+# compares kernels and codes whole tensors again and again is ten times as slow here: asan-gcc runs it
+# in --full.
 stage_asan () {
     have_clang asan || return
     configure asan CC=clang CFLAGS='-O1 -g' $sanitized --enable-sanitizers=address,undefined &&
         compile asan || return
     elsewhere='^tests/(oracle|build)/|^tests/unit/test_(write_memory|sched_background)$'
     elsewhere="$elsewhere|^tests/command/memory|^tests/unit/(checkdsp|test_encode_tensor)$|^fuzz/round_trip$"
-    [ $level != quick ] || elsewhere="$elsewhere|^tests/command/"
     run_tests asan "$(all_tests asan | grep -E -v "$elsewhere")"
 }
 
