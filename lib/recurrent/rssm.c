@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MEMBERS_MAX = 64, SIZE_MAX_OF = 4096, STEPS_MAX = 1000, ERRORS_OF = 50, ERRORS_FEW = 10 };
+enum { MEMBERS_MAX = 64, UNITS_MAX = 4096, STEPS_MAX = 1000, ERRORS_OF = 50, ERRORS_FEW = 10 };
 
 static const wcodec_rssm_options defaults = {.struct_size = sizeof defaults,
                                              .ensemble = 5,
@@ -43,11 +43,11 @@ static wcodec_status take_options(const wcodec_rssm_options *from, wcodec_rssm_o
     if (status == WCODEC_OK)
         status = check_size("ensemble", o->ensemble, MEMBERS_MAX, err);
     if (status == WCODEC_OK)
-        status = check_size("hidden", o->hidden, SIZE_MAX_OF, err);
+        status = check_size("hidden", o->hidden, UNITS_MAX, err);
     if (status == WCODEC_OK)
         status = check_size("stochastic", o->stochastic, o->hidden, err);
     if (status == WCODEC_OK)
-        status = check_size("inputs", o->inputs, SIZE_MAX_OF, err);
+        status = check_size("inputs", o->inputs, UNITS_MAX, err);
     if (status != WCODEC_OK)
         return status;
     if (o->mode != WCODEC_RSSM_PRODUCTION && o->mode != WCODEC_RSSM_REFERENCE)
@@ -178,7 +178,9 @@ wcodec_status wcodec_rssm_create(wcodec_context *context, const wcodec_rssm_opti
     wcodec_rssm *r = wcodec_alloc_zeroed(&context->allocator,
                                          sizeof *r + (size_t)o.ensemble * sizeof r->member[0]);
     if (r != NULL) {
-        r->weights = wcodec_alloc_zeroed(&context->allocator, (size_t)floats * sizeof *r->weights);
+        if (floats <= SIZE_MAX / sizeof *r->weights)
+            r->weights =
+                wcodec_alloc_zeroed(&context->allocator, (size_t)floats * sizeof *r->weights);
         r->context = context;
         r->allocator = context->allocator;
         r->members = (size_t)o.ensemble;
