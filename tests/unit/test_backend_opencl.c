@@ -5,7 +5,7 @@
  * can run: conformance, hostile payloads, buffers by turns. "test_backend_opencl small" does
  * little, for slow simulators; "test_backend_opencl coding" codes tensors and nothing else.
  * "local", which PoCL compiles for minutes, is left out but in scripts/check --full; oclgrind.sh
- * runs a little of it. */
+ * runs a little of it in --ci. */
 #include "support.h"
 
 #include "support_coding.h"
