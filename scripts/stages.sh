@@ -225,7 +225,7 @@ stage_asan_gcc () {
 # tsan_with STAGE COMPILER: the programs that start threads (those of the format and registry_decode
 # start none), but for the one that measures memory by coding everything again and again
 tsan_with () {
-    threaded='(sched|backend|registry|read|write|core_context)'
+    threaded='(sched|backend|registry|read|write|core_context|recurrent)'
     configure "$1" CC="$2" CFLAGS='-O1 -g' $sanitized $few_kernels --enable-sanitizers=thread &&
         compile "$1" &&
         run_tests "$1" "$(all_tests "$1" | grep -E "^tests/unit/test_$threaded" |
