@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from typing import Any, NamedTuple, Protocol
 
@@ -239,3 +240,8 @@ def is_torch(array: Any) -> bool:
     """Whether it is a tensor of torch, which is not imported for that."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def float_pointer(array: Any) -> Any:
+    """To the elements of an array of numpy of float32 that follow each other; None for None."""
+    return None if array is None else array.ctypes.data_as(ctypes.POINTER(ctypes.c_float))

@@ -8,7 +8,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _declarations as c
-from ._arrays import is_torch
+from ._arrays import float_pointer, is_torch
 from ._context import Context, Handle, check, context
 from ._errors import UsageError
 from ._library import lib
@@ -19,17 +19,7 @@ if TYPE_CHECKING:
 _MODES = {"production": c.WCODEC_RSSM_PRODUCTION, "reference": c.WCODEC_RSSM_REFERENCE}
 _PARTS = ("embed", "q", "k", "v", "out", "up", "down", "lm_head")
 _METRICS = {"loss_variance": "loss_variance", "smoothness": "smoothness", "entropies": "entropy"}
-_SUMMARY = (
-    "loss",
-    "variance",
-    "deviation",
-    "aleatoric",
-    "epistemic",
-    "confidence",
-    "lower",
-    "upper",
-    "entropy",
-)
+_SUMMARY = tuple(field[0] for field in c.wcodec_rssm_summary._fields_ if field[0] != "reserved")
 _DELTA_ROWS = 10
 _STEPS = 1000
 
@@ -84,10 +74,6 @@ def _floats(value: Any, shape: tuple[int, ...], name: str) -> Any:
     return array
 
 
-def _pointer(array: Any) -> Any:
-    return None if array is None else array.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
-
-
 def _shape(members: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
     if len(members) == 0:
         raise UsageError("an ensemble has at least one member")
@@ -115,7 +101,7 @@ def _weights(
             if name in member:
                 array = _floats(member[name], shape, f"member {i}: {name}")
                 keep.append(array)
-                setattr(weights[i], name.lower(), _pointer(array))
+                setattr(weights[i], name.lower(), float_pointer(array))
             elif name[0] != "b":
                 raise UsageError(f"member {i} has no {name}")
     return weights, keep
@@ -174,8 +160,8 @@ class RSSM:
                     parent.handle,
                     options,
                     weights,
-                    _pointer(head),
-                    _pointer(delta_head),
+                    float_pointer(head),
+                    float_pointer(delta_head),
                     ctypes.byref(handle),
                     error,
                 )
@@ -218,7 +204,7 @@ class RSSM:
         features = _floats(features, (self.inputs,), "features")
         if hidden is not None:
             hidden = self._begin(hidden)
-        given.hidden, given.features = _pointer(hidden), _pointer(features)
+        given.hidden, given.features = float_pointer(hidden), float_pointer(features)
         try:
             given.loss = loss
             given.gradient_norm, given.learning_rate = gradient_norm, learning_rate
@@ -232,10 +218,10 @@ class RSSM:
             "hidden": np.empty((self.ensemble, self.hidden), np.float32),
         }
         for name, array in arrays.items():
-            setattr(output, name, _pointer(array))
+            setattr(output, name, float_pointer(array))
         output.metrics = metrics = (c.wcodec_rssm_metrics * self.ensemble)()
         parts = np.empty(len(_PARTS), np.float32) if self._has_delta_head else None
-        output.weight_deltas = _pointer(parts)
+        output.weight_deltas = float_pointer(parts)
         summary, error = c.wcodec_rssm_summary(), c.wcodec_error()
         status = lib.wcodec_rssm_rollout(self._handle.handle, given, steps, output, summary, error)
         check(int(status), error)

@@ -8,6 +8,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _declarations as c
+from ._arrays import float_pointer
 from ._context import Context, Handle, check, context
 from ._errors import UsageError
 from ._library import lib
@@ -23,17 +24,7 @@ _PHASES = {
     "predict": c.WCODEC_PHASE_PREDICT,
     "correct": c.WCODEC_PHASE_CORRECT,
 }
-_NUMBERS = (
-    "loss",
-    "gradient_norm",
-    "learning_rate",
-    "momentum_mean",
-    "momentum_deviation",
-    "variance_mean",
-    "variance_deviation",
-    "beta1_power",
-    "beta2_power",
-)
+_NUMBERS = tuple(f[0] for f in c.wcodec_training_step._fields_ if f[1] is ctypes.c_float)
 
 
 class Averages(NamedTuple):
@@ -127,7 +118,7 @@ class TrainingState:
         check(
             int(
                 lib.wcodec_training_state_features(
-                    self._handle.handle, self.FEATURES, _floats(found), error
+                    self._handle.handle, self.FEATURES, float_pointer(found), error
                 )
             ),
             error,
@@ -151,7 +142,7 @@ class TrainingState:
                     handles,
                     len(states),
                     TrainingState.FEATURES,
-                    _floats(found),
+                    float_pointer(found),
                     error,
                 )
             ),
@@ -165,7 +156,3 @@ class TrainingState:
         found = c.wcodec_training_averages()
         lib.wcodec_training_state_averages(self._handle.handle, found)
         return Averages(found.fast, found.medium, found.slow)
-
-
-def _floats(array: np.ndarray[Any, Any]) -> Any:
-    return array.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
