@@ -204,14 +204,15 @@ registers () {
 }
 
 # Tests that measure memory or stacks, or compare with the second decoder, run in the gcc stage. What
-# compares kernels and codes whole tensors again and again is ten times as slow here: asan-gcc runs it
-# in --full.
+# compares kernels and codes whole tensors again and again is ten times as slow here, and what tries the
+# command's options and headers of containers starts it hundreds of times: asan-gcc runs them in --full.
 stage_asan () {
     have_clang asan || return
     configure asan CC=clang CFLAGS='-O1 -g' $sanitized --enable-sanitizers=address,undefined &&
         compile asan || return
     elsewhere='^tests/(oracle|build)/|^tests/unit/test_(write_memory|sched_background)$'
-    elsewhere="$elsewhere|^tests/command/memory|^tests/unit/(checkdsp|test_encode_tensor)$|^fuzz/round_trip$"
+    elsewhere="$elsewhere|^tests/command/(memory|options|containers|headers)|^fuzz/round_trip$"
+    elsewhere="$elsewhere|^tests/unit/(checkdsp|test_(backend_emulated|encode_(tensor|levels)))$"
     run_tests asan "$(all_tests asan | grep -E -v "$elsewhere")"
 }
 
@@ -222,18 +223,20 @@ stage_asan_gcc () {
     unset WCODEC_TEST_EXHAUSTIVE
 }
 
-# tsan_with STAGE COMPILER: the programs that start threads (those of the format and registry_decode
-# start none), but for the one that measures memory by coding everything again and again
+# tsan_with STAGE COMPILER [ELSEWHERE]: the programs that start threads (those of the format and
+# registry_decode start none), but for the one that measures memory by coding everything again and
+# again, and those of tests/unit/test_ELSEWHERE
 tsan_with () {
     threaded='(sched|backend|registry|read|write|core_context|recurrent)'
     configure "$1" CC="$2" CFLAGS='-O1 -g' $sanitized $few_kernels --enable-sanitizers=thread &&
         compile "$1" &&
         run_tests "$1" "$(all_tests "$1" | grep -E "^tests/unit/test_$threaded" |
-            grep -Ev '_(backend_lanes|registry_decode|sched_background|write_memory)$')"
+            grep -Ev "_(backend_lanes|registry_decode|sched_background|write_memory${3:+|$3})\$")"
 }
 
+# What takes the longest of those that decode by the same threads, tsan-clang alone runs.
 stage_tsan () {
-    tsan_with tsan gcc
+    tsan_with tsan gcc 'read_(salvage|fragments|lossy)|write_compress_lossy'
 }
 
 stage_tsan_clang () {
@@ -435,26 +438,25 @@ distcheck_with () {
         DISTCHECK_CONFIGURE_FLAGS="--with-cmocka $2"
 }
 
-# The tarball builds, installs, uninstalls and cleans up: without options, as shared and static
-# libraries; and by clang with sanitizers, without optional or shared libraries. With the tests of
-# what is installed and a few more: the minimal stage runs all others from the tarball, but has no
-# plugins, whose tests are run here. In --full each option alone, with all tests.
+# The tarball builds, installs, uninstalls and cleans up, with the tests of what is installed and of
+# plugins, which the minimal stage has not: that runs all others from the tarball. In --full each
+# option alone, with all tests; and static by clang with sanitizers, without optional libraries.
 stage_distcheck () {
     configure distcheck CC=gcc $everything || return
+    some='tests/unit/test_read_restore tests/command/roundtrip.sh'
+    some="$some tests/build/abi.sh tests/build/installed.sh"
     if [ $level = full ]; then
         for flags in '' '--without-hwloc --without-lz4' '--enable-static --disable-shared' \
             '--enable-sanitizers=address,undefined --without-opencl' 'CC=clang --enable-werror'; do
             distcheck_with '' "$flags"
         done
+        distcheck_with "$some" "$plain $few_kernels CC=clang CFLAGS=-O1 --enable-werror \
+            --enable-sanitizers=address,undefined"
         return
     fi
-    some='tests/unit/test_read_restore tests/command/roundtrip.sh'
-    some="$some tests/build/abi.sh tests/build/installed.sh"
     with_plugins=$(all_tests distcheck | grep -E '^tests/unit/test_(load|registry|read_devices)')
     WCODEC_TEST_LEVEL=quick
     cached distcheck_with "$some $(echo $with_plugins)" --enable-werror
-    distcheck_with "$some" "$plain $few_kernels CC=clang CFLAGS=-O1 --enable-werror \
-        --enable-sanitizers=address,undefined"
     WCODEC_TEST_LEVEL=$level
     export WCODEC_TEST_LEVEL
 }
