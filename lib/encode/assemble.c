@@ -10,7 +10,12 @@
 /* Tiles are coded in ranges, each of which has parts of its own for each area: no range waits for
  * another, nothing is copied when the payload is put together, and an area is the ranges' parts in
  * their order. */
-enum { RANGE_BYTES = 1 << 18, RANGES_MAX = 512, SPARE_BYTES = 128 };
+enum {
+    RANGE_BYTES = 1 << 18,
+    RANGES_MAX = 512,
+    SPARE_BYTES = 128,
+    LENT_PART = 1 << 20 /* bytes that one thread hashes */
+};
 
 /* A range's part of an area as it grows. */
 struct grower {
@@ -25,10 +30,7 @@ struct coder {
     const uint8_t *data;
     const wcodec_allocator *allocator;
     struct wcodec_cancel *cancel;
-    uint8_t *prefix;
-    uint64_t prefix_size;
-    uint64_t directory; /* offsets in the prefix */
-    uint64_t runs[WCODEC_MAX_CODED];
+    struct wcodec_payload_prefix prefix;
     struct wcodec_coded_part *parts; /* all of the payload's; NULL: its size is only counted */
     _Atomic uint64_t measured;       /* bytes of tiles, ... */
     _Atomic uint64_t measured_words; /* ... and of words, which are not among them */
@@ -128,32 +130,32 @@ static bool extend(struct grower *g, uint64_t size, uint64_t done, uint64_t all,
     return true;
 }
 
-/* Write the tables, and reserve the directory and the runs, all zero until the tiles are coded. */
-static wcodec_status begin_prefix(struct coder *k, wcodec_error *err)
+wcodec_status wcodec_payload_prefix_init(const struct wcodec_plan *plan,
+                                         struct wcodec_payload_prefix *prefix, wcodec_error *err)
 {
-    const struct wcodec_tiling *t = k->tiling;
+    const struct wcodec_tiling *t = plan->tiling;
     uint64_t most = (uint64_t)t->table_count * WCODEC_TABLE_MAX_BYTES + 64 +
                     t->tiles * (4 + 8 * (uint64_t)t->coded_count);
     for (unsigned c = 0; c < t->coded_count; c++)
         if (t->fields[t->coded[c]].run_log2)
             most += t->tiles * wcodec_run_bytes_of_tile(t, &t->fields[t->coded[c]]);
-    k->prefix = wcodec_alloc_zeroed(k->allocator, (size_t)most);
-    if (k->prefix == NULL)
+    uint8_t *bytes = wcodec_alloc_zeroed(plan->allocator, (size_t)most);
+    if (bytes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a directory of %llu tiles",
                            (unsigned long long)t->tiles);
     uint64_t at = 0;
     for (unsigned c = 0; c < t->coded_count; c++)
         for (unsigned i = 0; i < t->fields[t->coded[c]].tables; i++)
-            at += wcodec_table_write(&k->plan->tables[c][i].table, k->prefix + at);
-    at = wcodec_align_u64(at, 16);
-    k->directory = at;
-    at = wcodec_align_u64(at + t->tiles * (4 + 8 * (uint64_t)t->coded_count), 16);
+            at += wcodec_table_write(&plan->tables[c][i].table, bytes + at);
+    *prefix = (struct wcodec_payload_prefix){.bytes = bytes};
+    prefix->directory = wcodec_align_u64(at, 16);
+    at = wcodec_align_u64(prefix->directory + t->tiles * (4 + 8 * (uint64_t)t->coded_count), 16);
     for (unsigned c = 0; c < t->coded_count; c++) {
-        k->runs[c] = at;
+        prefix->runs[c] = at;
         if (t->fields[t->coded[c]].run_log2)
             at += t->tiles * wcodec_run_bytes_of_tile(t, &t->fields[t->coded[c]]);
     }
-    k->prefix_size = wcodec_align_u64(at, 16);
+    prefix->size = wcodec_align_u64(at, 16);
     return WCODEC_OK;
 }
 
@@ -161,7 +163,8 @@ static void write_runs(const struct coder *k, const struct wcodec_tile_slot *slo
 {
     const struct wcodec_field *f = &k->tiling->fields[k->tiling->coded[c]];
     unsigned bits = wcodec_run_index_bits(f->tables), bit = 0;
-    uint8_t *p = k->prefix + k->runs[c] + slot->tile * wcodec_run_bytes_of_tile(k->tiling, f);
+    uint8_t *p =
+        k->prefix.bytes + k->prefix.runs[c] + slot->tile * wcodec_run_bytes_of_tile(k->tiling, f);
     for (uint32_t i = 0, run = 0; i < slot->elements;
          i += (uint32_t)1 << f->run_log2, run++, bit += bits)
         p[bit / 8] = (uint8_t)(p[bit / 8] | slot->streams[c].run_tables[run] << (bit % 8));
@@ -171,7 +174,7 @@ static void write_runs(const struct coder *k, const struct wcodec_tile_slot *slo
 static void describe_tile(const struct coder *k, const struct wcodec_tile_slot *slot)
 {
     const struct wcodec_tiling *t = k->tiling;
-    uint8_t *directory = k->prefix + k->directory;
+    uint8_t *directory = k->prefix.bytes + k->prefix.directory;
     wcodec_store_u32(directory + 4 * slot->tile, slot->output.check);
     uint8_t *descriptor = directory + 4 * t->tiles + 8 * t->coded_count * slot->tile;
     for (unsigned c = 0; c < t->coded_count; c++, descriptor += 8) {
@@ -406,13 +409,13 @@ wcodec_status wcodec_payload_measure(wcodec_context *context,
 {
     struct coder k;
     begin_coder(&k, context, settings, plan, data);
-    wcodec_status status = begin_prefix(&k, err);
+    wcodec_status status = wcodec_payload_prefix_init(plan, &k.prefix, err);
     if (status != WCODEC_OK)
         return status;
-    wcodec_free(k.allocator, k.prefix);
+    wcodec_free(plan->allocator, k.prefix.bytes);
     status = code_ranges(&k, context, settings, err);
     if (status == WCODEC_OK)
-        *size = k.prefix_size + atomic_load(&k.measured) +
+        *size = k.prefix.size + atomic_load(&k.measured) +
                 wcodec_align_u64(atomic_load(&k.measured_words), 16);
     return status;
 }
@@ -436,9 +439,9 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu parts of a payload",
                            result.part_count);
     k.parts = result.parts;
-    wcodec_status status = begin_prefix(&k, err);
+    wcodec_status status = wcodec_payload_prefix_init(plan, &k.prefix, err);
     if (status == WCODEC_OK) {
-        result.parts[0] = (struct wcodec_coded_part){k.prefix, k.prefix_size};
+        result.parts[0] = (struct wcodec_coded_part){k.prefix.bytes, k.prefix.size};
         status = code_ranges(&k, context, settings, err);
     }
     if (status == WCODEC_OK)
@@ -447,11 +450,40 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
         wcodec_coded_free(&result);
         return status;
     }
-    t->prefix_size = k.prefix_size;
+    t->prefix_size = k.prefix.size;
     for (size_t i = 0; i < result.part_count; i++)
         result.payload_size += result.parts[i].size;
     result.order0_bits = plan->order0_bits;
     result.tiling = t;
+    plan->tiling = NULL;
+    *coded = result;
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_payload_lend(struct wcodec_plan *plan,
+                                  const struct wcodec_payload_prefix *prefix, uint8_t *data,
+                                  uint64_t size, struct wcodec_coded_loan loan,
+                                  struct wcodec_coded *coded, wcodec_error *err)
+{
+    const size_t lent = (size_t)wcodec_div_up_u64(size, LENT_PART);
+    struct wcodec_coded result = {.coding = WCODEC_CODING_TILES,
+                                  .part_count = 1 + lent,
+                                  .payload_size = prefix->size + size,
+                                  .order0_bits = plan->order0_bits,
+                                  .loan = loan,
+                                  .allocator = plan->allocator};
+    result.parts = wcodec_alloc_array(plan->allocator, 1 + lent, sizeof *result.parts);
+    if (result.parts == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu parts of a payload",
+                           1 + lent);
+    result.parts[0] = (struct wcodec_coded_part){prefix->bytes, prefix->size};
+    for (size_t i = 0; i < lent; i++) {
+        const uint64_t at = (uint64_t)i * LENT_PART;
+        result.parts[1 + i] = (struct wcodec_coded_part){
+            data + at, size - at < LENT_PART ? size - at : (uint64_t)LENT_PART};
+    }
+    plan->tiling->prefix_size = prefix->size;
+    result.tiling = plan->tiling;
     plan->tiling = NULL;
     *coded = result;
     return WCODEC_OK;

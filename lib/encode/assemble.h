@@ -53,6 +53,27 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
                                   struct wcodec_plan *plan, const uint8_t *data,
                                   struct wcodec_coded *coded, wcodec_error *err);
 
+/* What a payload begins with, of the plan's allocator: tables, and zeros where directory and runs
+ * will be. */
+struct wcodec_payload_prefix {
+    uint8_t *bytes;
+    uint64_t size;
+    uint64_t directory; /* where it begins */
+    uint64_t runs[WCODEC_MAX_CODED];
+};
+
+/* WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_payload_prefix_init(const struct wcodec_plan *plan,
+                                         struct wcodec_payload_prefix *prefix, wcodec_error *err);
+
+/* The payload of a plan of which somebody else coded the tiles: a prefix with its directory, which
+ * becomes the payload's, and `size` bytes of areas at data, which are lent. Takes the plan's tiling
+ * over, with its prefix_size set. Where it fails all stays the caller's. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_payload_lend(struct wcodec_plan *plan,
+                                  const struct wcodec_payload_prefix *prefix, uint8_t *data,
+                                  uint64_t size, struct wcodec_coded_loan loan,
+                                  struct wcodec_coded *coded, wcodec_error *err);
+
 /* Bytes that wcodec_payload_code() would make of the tensor. WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_payload_measure(wcodec_context *context,
                                      const struct wcodec_encode_settings *settings,

@@ -45,8 +45,12 @@ size_t wcodec_coded_join(const struct wcodec_coded *coded, uint8_t *to)
 
 void wcodec_coded_free(struct wcodec_coded *coded)
 {
-    for (size_t i = 0; i < coded->part_count && coded->records == NULL; i++)
+    const size_t own = coded->loan.end != NULL ? 1 : coded->part_count;
+    for (size_t i = 0; i < own && i < coded->part_count && coded->records == NULL; i++)
         wcodec_free(coded->allocator, coded->parts[i].data);
+    if (coded->loan.end != NULL)
+        coded->loan.end(coded->loan.lender);
+    coded->loan.end = NULL;
     wcodec_coded_records_free(coded->records);
     wcodec_free(coded->allocator, coded->parts);
     wcodec_free(coded->allocator, coded->tiling);

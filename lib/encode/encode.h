@@ -64,6 +64,13 @@ struct wcodec_coded_part {
     uint64_t size;
 };
 
+/* Parts of a payload after the first one that are somebody else's memory, who gets it back by
+ * end(). */
+struct wcodec_coded_loan {
+    void (*end)(void *lender); /* NULL: there are none */
+    void *lender;
+};
+
 /* A coded tensor: what the index record needs, and the payload as parts that follow each other
  * (padding between areas is inside the parts). */
 struct wcodec_coded {
@@ -91,8 +98,9 @@ struct wcodec_coded {
      * packed modes, then as tiles; in lossy tensors the modes and scales. In tiles: the prefix,
      * then each area's parts, one for each range of tiles */
     struct wcodec_coded_part *parts;
+    struct wcodec_coded_loan loan;
     uint64_t range_tiles; /* what has a tiling: tiles of a range */
-    size_t range_count;
+    size_t range_count;   /* 0: parts are cut otherwise */
     const wcodec_allocator *allocator;
 };
 
@@ -105,6 +113,10 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
                                    const struct wcodec_encode_settings *settings,
                                    wcodec_dtype dtype, const void *data, uint64_t size,
                                    struct wcodec_coded *coded, wcodec_error *err);
+/* A tensor all of whose elements, of 2^element_log2 bytes, have this value. */
+void wcodec_coded_constant(unsigned element_log2, uint64_t value, const wcodec_allocator *allocator,
+                           struct wcodec_coded *coded);
+
 /* The payload in one piece to `to`; returns its size. */
 size_t wcodec_coded_join(const struct wcodec_coded *coded, uint8_t *to);
 void wcodec_coded_free(struct wcodec_coded *coded);

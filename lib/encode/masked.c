@@ -14,8 +14,8 @@
 enum {
     TILE_LOG2 = 14,
     ELEMENTS_MIN = 4096,
-    LOOKS = 64,        /* places where neighbouring elements are looked at, */
-    LOOK = 64,         /* so many */
+    LOOKS = WCODEC_MASKED_LOOKS,
+    LOOK = WCODEC_MASKED_LOOK,
     FEW = 32,          /* one element in so many is zero: or a mask is not tried */
     WORTH = 32,        /* what it must save, one part in so many: it is decoded by the CPU alone */
     SAMPLE = 1 << 18,  /* elements of a large tensor that are coded both ways, */
@@ -55,15 +55,42 @@ static bool applies(const struct wcodec_encode_settings *settings, wcodec_dtype 
            log2 >= (settings->level < WCODEC_LEVEL_SIZE ? 2 : 1) && size >> log2 >= ELEMENTS_MIN;
 }
 
+/* Where look i begins, in bytes. */
+static uint64_t look_at(unsigned element_log2, uint64_t elements, unsigned i)
+{
+    return ((elements - LOOK) * i / (LOOKS - 1)) << element_log2;
+}
+
+static bool is_dense(uint64_t values)
+{
+    return values > (uint64_t)LOOKS * LOOK / FEW * (FEW - 1);
+}
+
+unsigned wcodec_masked_places(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                              uint64_t size, uint64_t offsets[WCODEC_MASKED_LOOKS])
+{
+    const unsigned log2 = wcodec_dtype_element_log2(dtype);
+    if (!applies(settings, dtype, size))
+        return 0;
+    for (unsigned i = 0; i < LOOKS; i++)
+        offsets[i] = look_at(log2, size >> log2, i);
+    return LOOKS;
+}
+
+bool wcodec_masked_is_tried(wcodec_dtype dtype, const uint8_t *elements)
+{
+    return !is_dense(
+        wcodec_masked_count(wcodec_dtype_element_log2(dtype), elements, (uint64_t)LOOKS * LOOK));
+}
+
 /* Are there zeros at all, as far as a few places show? */
 static bool has_zeros(const struct masking *w)
 {
     const unsigned log2 = w->m.element_log2;
-    const uint64_t room = w->m.elements - LOOK;
     uint64_t values = 0;
     for (unsigned i = 0; i < LOOKS; i++)
-        values += wcodec_masked_count(log2, w->data + ((room * i / (LOOKS - 1)) << log2), LOOK);
-    return values <= (uint64_t)LOOKS * LOOK / FEW * (FEW - 1);
+        values += wcodec_masked_count(log2, w->data + look_at(log2, w->m.elements, i), LOOK);
+    return !is_dense(values);
 }
 
 static void count_task(void *argument, size_t i)

@@ -14,8 +14,8 @@ enum { LARGE = 1 << 24 };
 
 static const char no_fewer_bits[] = "it takes no more bits without loss";
 
-static void constant(unsigned element_log2, uint64_t value, const wcodec_allocator *allocator,
-                     struct wcodec_coded *coded)
+void wcodec_coded_constant(unsigned element_log2, uint64_t value, const wcodec_allocator *allocator,
+                           struct wcodec_coded *coded)
 {
     memset(coded, 0, sizeof *coded);
     coded->coding = WCODEC_CODING_CONSTANT;
@@ -161,7 +161,7 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
     struct wcodec_lossless lossless;
     bool done;
     if (size == 0) {
-        constant(0, 0, &context->allocator, coded);
+        wcodec_coded_constant(0, 0, &context->allocator, coded);
         return WCODEC_OK;
     }
     if (!settings->weights)
@@ -188,7 +188,7 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
     if (status != WCODEC_OK)
         return status;
     if (statistics.any == statistics.all) {
-        constant(statistics.element_log2, statistics.all, &context->allocator, coded);
+        wcodec_coded_constant(statistics.element_log2, statistics.all, &context->allocator, coded);
         return WCODEC_OK;
     }
     status =
