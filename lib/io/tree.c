@@ -108,6 +108,14 @@ static bool put_part(struct wcodec_tree *tree, uint64_t number, uint32_t at, con
     return true;
 }
 
+void wcodec_tree_put_leaf(struct wcodec_tree *tree, uint64_t number, struct wcodec_tree_hash hash)
+{
+    struct wcodec_tree_leaf *leaf = leaf_of(tree, number);
+    WCODEC_ASSERT(atomic_load(&leaf->filled) == 0);
+    leaf->hash = hash;
+    atomic_store_explicit(&leaf->done, true, memory_order_release);
+}
+
 wcodec_status wcodec_tree_put(struct wcodec_tree *tree, uint64_t offset, const void *data,
                               uint64_t size, wcodec_error *err)
 {
@@ -117,9 +125,7 @@ wcodec_status wcodec_tree_put(struct wcodec_tree *tree, uint64_t offset, const v
         const uint32_t at = (uint32_t)(offset % LEAF),
                        count = size < (uint64_t)LEAF - at ? (uint32_t)size : LEAF - at;
         if (count == LEAF) {
-            struct wcodec_tree_leaf *leaf = leaf_of(tree, number);
-            leaf->hash = tree->leaf(from, LEAF);
-            atomic_store_explicit(&leaf->done, true, memory_order_release);
+            wcodec_tree_put_leaf(tree, number, tree->leaf(from, LEAF));
         } else if (!put_part(tree, number, at, from, count)) {
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
         }

@@ -59,6 +59,9 @@ static inline uint64_t wcodec_tree_span(const struct wcodec_tree *tree)
 wcodec_status wcodec_tree_put(struct wcodec_tree *tree, uint64_t offset, const void *data,
                               uint64_t size, wcodec_error *err);
 
+/* The hash of a leaf all of whose bytes somebody else hashed; else as wcodec_tree_put(). */
+void wcodec_tree_put_leaf(struct wcodec_tree *tree, uint64_t number, struct wcodec_tree_hash hash);
+
 /* Take leaves that are complete into the root, so that the window moves on. No other call at the
  * same time. */
 void wcodec_tree_advance(struct wcodec_tree *tree);

@@ -4,6 +4,7 @@
 #include "write/batch.h"
 #include "coding/chunks.h"
 #include "coding/packed.h"
+#include "core/assert.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -156,6 +157,7 @@ static void free_coded(const wcodec_allocator *allocator, struct wcodec_write_ba
         if (items[i].is_coded)
             wcodec_coded_free(&items[i].coded);
         wcodec_free(allocator, items[i].approximation);
+        wcodec_looked_free(allocator, &items[i].looked);
     }
 }
 
@@ -196,21 +198,39 @@ wcodec_status wcodec_write_batch_reserve(struct wcodec_write_batch *batch, uint6
     return WCODEC_OK;
 }
 
-bool wcodec_write_batch_is_full(const struct wcodec_write_batch *batch, uint64_t size)
+bool wcodec_write_batch_by_coder(const struct wcodec_write_batch *batch,
+                                 const struct wcodec_entry *what, bool weights, uint64_t offset)
 {
-    /* Bytes, their payload, and the payload of those before; with loss, coefficients and
-     * approximations. */
-    const uint64_t share = batch->settings.lossy != WCODEC_LOSSY_NONE ? 8 : 4,
-                   limit = batch->memory / share < WCODEC_WRITE_BATCH_BYTES
-                               ? batch->memory / share
-                               : WCODEC_WRITE_BATCH_BYTES;
+    return batch->coder != NULL && batch->bases == NULL && weights && what->is_tensor &&
+           what->u.geometry == NULL && what->size >= WCODEC_WRITE_BATCH_LARGE &&
+           batch->coder->takes(batch->coder->opaque, &batch->settings, what, offset);
+}
+
+/* Bytes, their payload, and the payload of those before; with loss, coefficients and
+ * approximations. */
+static uint64_t most_bytes(const struct wcodec_write_batch *batch)
+{
+    const uint64_t share = batch->settings.lossy != WCODEC_LOSSY_NONE ? 8 : 4;
+    if (batch->by_coder)
+        return WCODEC_WRITE_BATCH_CODER_BYTES;
+    return batch->memory / share < WCODEC_WRITE_BATCH_BYTES ? batch->memory / share
+                                                            : WCODEC_WRITE_BATCH_BYTES;
+}
+
+bool wcodec_write_batch_is_full(const struct wcodec_write_batch *batch, uint64_t size,
+                                bool by_coder)
+{
+    const uint64_t limit = most_bytes(batch);
     return batch->count != 0 &&
-           (batch->count == WCODEC_WRITE_BATCH_ITEMS || size > limit || batch->size > limit - size);
+           (batch->count == WCODEC_WRITE_BATCH_ITEMS || batch->by_coder != by_coder ||
+            size > limit || batch->size > limit - size);
 }
 
 void wcodec_write_batch_add(struct wcodec_write_batch *batch, const struct wcodec_entry *what,
-                            bool weights)
+                            bool weights, bool by_coder)
 {
+    WCODEC_ASSERT(batch->count == 0 || batch->by_coder == by_coder);
+    batch->by_coder = by_coder;
     /* With loss asked for, patterns say what it is for; the others are weights all the same. */
     const bool lossy = batch->settings.lossy != WCODEC_LOSSY_NONE && what->is_tensor;
     batch->items[batch->count++] = (struct wcodec_write_batch_item){.what = *what,
@@ -258,7 +278,7 @@ static void note_item_failure(struct work *w, uint64_t position,
 
 /* Verify, if that is asked for, and hash. */
 static void settle(struct work *w, uint64_t position, struct wcodec_write_batch_item *item,
-                   const uint8_t *bytes)
+                   const uint8_t *data)
 {
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
@@ -268,8 +288,8 @@ static void settle(struct work *w, uint64_t position, struct wcodec_write_batch_
     const bool verify = w->batch->settings.verify;
     const wcodec_leaf_fn leaf = w->batch->output->original.leaf;
     if (verify)
-        status = wcodec_coded_settle(w->batch->context, &w->settings, leaf, &item->coded,
-                                     bytes + item->at, &item->payload_hash, &error);
+        status = wcodec_coded_settle(w->batch->context, &w->settings, leaf, &item->coded, data,
+                                     &item->payload_hash, &error);
     else
         status =
             wcodec_coded_hash(w->batch->context, leaf, &item->coded, &item->payload_hash, &error);
@@ -325,7 +345,8 @@ static wcodec_status code_by_base(const struct wcodec_write_batch *b,
     return status;
 }
 
-static void code_item(struct work *w, size_t i)
+/* By its bytes at data. */
+static void code_here(struct work *w, size_t i, const uint8_t *data)
 {
     struct wcodec_write_batch *b = w->batch;
     struct wcodec_write_batch_item *item = &b->items[i];
@@ -345,8 +366,8 @@ static void code_item(struct work *w, size_t i)
     if (status == WCODEC_OK && has_base(b, item))
         status = code_by_base(b, &settings, item, &error);
     else if (status == WCODEC_OK)
-        status = wcodec_code_bytes(b->context, &settings, item->weights, &item->what,
-                                   b->bytes + item->at, &item->coded, &error);
+        status = wcodec_code_bytes(b->context, &settings, item->weights, &item->what, data,
+                                   &item->coded, &error);
     (void)wcodec_phase_end(&b->phases, WCODEC_PHASE_CODE, time);
     item->is_coded = status == WCODEC_OK;
     if (status == WCODEC_OK) {
@@ -360,8 +381,40 @@ static void code_item(struct work *w, size_t i)
     }
     if (status != WCODEC_OK)
         note_item_failure(w, PLACE_BATCH + i, item, status, &error);
-    else if (!is_large(item))
-        settle(w, PLACE_BATCH + i, item, b->bytes);
+}
+
+static void code_item(struct work *w, size_t i)
+{
+    struct wcodec_write_batch_item *item = &w->batch->items[i];
+    code_here(w, i, w->batch->bytes + item->at);
+    if (!is_large(item))
+        settle(w, PLACE_BATCH + i, item, w->batch->bytes + item->at);
+}
+
+/* Of a batch that the coder has: what it leaves is coded here later. */
+static void code_by_coder(struct work *w, size_t i)
+{
+    struct wcodec_write_batch *b = w->batch;
+    struct wcodec_write_batch_item *item = &b->items[i];
+    wcodec_error error = {0};
+    wcodec_status status = WCODEC_OK;
+    bool done = false;
+    if (item->alias != UINT64_MAX)
+        return;
+    const uint64_t time = wcodec_phase_begin(&b->phases);
+    if (wcodec_cancel_poll(w->settings.cancel))
+        status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    if (status == WCODEC_OK)
+        status = b->coder->code(b->coder->opaque, &b->settings, &item->what, b->begin + item->at,
+                                &item->coded, &done, &error);
+    item->is_coded = done;
+    if (done)
+        status = wcodec_coded_hash(b->context, b->output->original.leaf, &item->coded,
+                                   &item->payload_hash, &error);
+    item->is_settled = done;
+    (void)wcodec_phase_end(&b->phases, WCODEC_PHASE_CODE, time);
+    if (status != WCODEC_OK)
+        note_item_failure(w, PLACE_BATCH + i, item, status, &error);
 }
 
 /* The original's hash goes by what is decoded. */
@@ -389,7 +442,18 @@ static void code_task(void *argument, size_t i)
     (void)i;
     for (size_t item;
          !atomic_load(&w->failed) && (item = atomic_fetch_add(&w->next, 1)) < w->batch->count;)
-        code_item(w, item);
+        if (w->batch->by_coder)
+            code_by_coder(w, item);
+        else
+            code_item(w, item);
+}
+
+/* Items that are at work at once. */
+static size_t count_coders(const struct wcodec_write_batch *b)
+{
+    const size_t threads = wcodec_context_threads(b->context),
+                 most = threads < b->coder->workers ? threads : b->coder->workers;
+    return most < b->count ? most : b->count;
 }
 
 static void read_task(void *argument, size_t i)
@@ -443,18 +507,58 @@ static void read_bytes(struct work *w)
     }
 }
 
+static void look_task(void *argument, size_t i)
+{
+    struct work *w = argument;
+    struct wcodec_write_batch *b = w->batch;
+    wcodec_error error = {0};
+    (void)i;
+    for (size_t n; !atomic_load(&w->failed) && (n = atomic_fetch_add(&w->next, 1)) < b->count;) {
+        struct wcodec_write_batch_item *item = &b->items[n];
+        const uint64_t time = wcodec_phase_begin(&b->phases);
+        const wcodec_status status =
+            wcodec_looked_take(&b->context->allocator, b->coder, b->begin + item->at,
+                               item->what.size, &item->looked, &error);
+        (void)wcodec_phase_end(&b->phases, WCODEC_PHASE_HASH, time);
+        if (status != WCODEC_OK)
+            note_item_failure(w, PLACE_BATCH + n, item, status, &error);
+    }
+}
+
+/* In place of reading: the coder has the bytes, and says their hashes. */
+static void look_at_items(struct work *w)
+{
+    struct wcodec_write_batch *b = w->batch;
+    wcodec_error error = {0};
+    b->bytes = NULL;
+    wcodec_run(b->context, look_task, w, count_coders(b));
+    atomic_store(&w->next, 0);
+    for (size_t i = 0; i < b->count && !atomic_load(&w->failed); i++) {
+        const wcodec_status status =
+            wcodec_looked_put(&b->items[i].looked, &b->output->original, &error);
+        if (status != WCODEC_OK)
+            note_failure(w, PLACE_BATCH + i, status, &error);
+        b->output->hashed += b->items[i].what.size;
+    }
+}
+
 static wcodec_status find_alias(struct wcodec_write_batch *b, size_t i, wcodec_error *err)
 {
     struct wcodec_write_batch_item *item = &b->items[i];
     if (!is_candidate(b, item))
         return WCODEC_OK;
-    item->hash = wcodec_dedup_hash(b->bytes + item->at, (size_t)item->what.size);
+    item->hash = b->by_coder ? wcodec_dedup_hash_samples(item->looked.samples)
+                             : wcodec_dedup_hash(b->bytes + item->at, (size_t)item->what.size);
+    wcodec_looked_free(&b->context->allocator, &item->looked);
     /* What comes of equal bytes depends on their type and view too. */
     if (may_be_lossy(item))
         item->hash.low +=
             (matrix_columns(&item->what) * 256 + item->what.dtype + 1) * 0x9E3779B97F4A7C15u;
-    wcodec_status status = wcodec_dedup_find(b->dedup, item->hash, b->bytes + item->at,
-                                             (size_t)item->what.size, &item->alias, err);
+    wcodec_status status = b->by_coder
+                               ? wcodec_dedup_find_read(b->dedup, item->hash, b->begin + item->at,
+                                                        item->what.size, &item->alias, err)
+                               : wcodec_dedup_find(b->dedup, item->hash, b->bytes + item->at,
+                                                   (size_t)item->what.size, &item->alias, err);
     if (status != WCODEC_OK || item->alias != UINT64_MAX)
         return status;
     struct wcodec_dedup_item known = {item->hash, item->what.size, b->begin + item->at,
@@ -548,14 +652,65 @@ static void share_memory(struct work *w, uint64_t scratch)
              most = planning / planning_memory(b, largest_item(b));
     most = most < 1 ? 1 : most < threads ? most : threads;
     w->coders = b->count < most ? b->count : (size_t)most;
+    if (b->by_coder)
+        w->coders = count_coders(b);
     w->settings = b->settings;
     w->settings.scratch = (scratch - planning) / (w->coders ? w->coders : 1);
+}
+
+/* A tensor of the source that the coder left: read here, for this alone. */
+struct bringing {
+    struct work *work;
+    uint64_t offset, size;
+    uint8_t *bytes;
+    size_t item;
+};
+
+static void bring_task(void *argument, size_t i)
+{
+    const struct bringing *g = argument;
+    const uint64_t at = (uint64_t)i * READ_PIECE, left = g->size - at;
+    wcodec_error error = {0};
+    if (atomic_load(&g->work->failed))
+        return;
+    const wcodec_status status =
+        wcodec_source_read(g->work->batch->source, g->offset + at, g->bytes + at,
+                           (size_t)(left < READ_PIECE ? left : READ_PIECE), &error);
+    if (status != WCODEC_OK)
+        note_failure(g->work, PLACE_BATCH + g->item, status, &error);
+}
+
+static void code_left(struct work *w, size_t i)
+{
+    struct wcodec_write_batch *b = w->batch;
+    struct wcodec_write_batch_item *item = &b->items[i];
+    struct bringing g = {
+        .work = w, .offset = b->begin + item->at, .size = item->what.size, .item = i};
+    wcodec_error error = {0};
+    if (item->is_coded || item->alias != UINT64_MAX || atomic_load(&w->failed))
+        return;
+    g.bytes = wcodec_alloc_array(&b->context->allocator, g.size, 1);
+    if (g.bytes == NULL) {
+        const wcodec_status status =
+            wcodec_fail(&error, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes", g.size);
+        note_item_failure(w, PLACE_BATCH + i, item, status, &error);
+        return;
+    }
+    wcodec_run(b->context, bring_task, &g, (size_t)wcodec_div_up_u64(g.size, READ_PIECE));
+    w->settings.scratch = least_scratch(&b->settings, g.size);
+    if (!atomic_load(&w->failed))
+        code_here(w, i, g.bytes);
+    if (!atomic_load(&w->failed))
+        settle(w, PLACE_BATCH + i, item, g.bytes);
+    wcodec_free(&b->context->allocator, g.bytes);
 }
 
 static void code_items(struct work *w)
 {
     if (!atomic_load(&w->failed))
         wcodec_run(w->batch->context, code_task, w, w->coders);
+    for (size_t i = 0; i < w->batch->count && w->batch->by_coder; i++)
+        code_left(w, i);
     if (!atomic_load(&w->failed) && w->batch->settings.lossy != WCODEC_LOSSY_NONE)
         hash_approximations(w);
     w->is_coded = true;
@@ -565,7 +720,8 @@ static uint64_t pending_size(const struct wcodec_write_batch *b)
 {
     uint64_t size = 0;
     for (size_t i = 0; i < b->pending_count; i++)
-        size += b->pending[i].is_coded ? b->pending[i].coded.payload_size : 0;
+        if (b->pending[i].is_coded && b->pending[i].coded.loan.end == NULL)
+            size += b->pending[i].coded.payload_size;
     return size;
 }
 
@@ -592,7 +748,9 @@ static uint64_t unsettled_size(const struct wcodec_write_batch *b)
 static void settle_task(void *argument, size_t i)
 {
     struct work *w = argument;
-    settle(w, PLACE_PENDING + i, &w->batch->pending[i], w->batch->pending_bytes);
+    struct wcodec_write_batch_item *item = &w->batch->pending[i];
+    if (!item->is_settled) /* else its bytes may be no more */
+        settle(w, PLACE_PENDING + i, item, w->batch->pending_bytes + item->at);
 }
 
 static void settle_pending(struct work *w)
@@ -621,6 +779,10 @@ static bool is_alone(const struct wcodec_write_batch *b)
 static size_t count_writers(const struct work *w)
 {
     const size_t threads = wcodec_context_threads(w->batch->context);
+    if (w->batch->by_coder && w->batch->count != 0) {
+        const size_t coders = count_coders(w->batch);
+        return threads > coders ? threads - coders : 1;
+    }
     return w->scratch != 0 ? 1 + (threads - 1) / 3 : threads;
 }
 
@@ -671,7 +833,10 @@ static void prepare_next(void *argument)
     struct work *w = argument;
     settle_stage(w);
     uint64_t begin = wcodec_phase_begin(&w->batch->phases);
-    read_bytes(w);
+    if (w->batch->by_coder)
+        look_at_items(w);
+    else
+        read_bytes(w);
     begin = end_stage(w, begin, WCODEC_PHASE_READ);
     find_aliases(w);
     if (w->scratch != 0) {
@@ -740,7 +905,7 @@ wcodec_status wcodec_write_batch_run(struct wcodec_write_batch *batch, wcodec_er
     wcodec_cancel_span(batch->settings.cancel, batch->begin, batch->size,
                        batch->settings.level >= 7 ? PASSES_SMALL : PASSES);
     batch->first_entry = batch->output->index.entry_count + batch->pending_count;
-    w.scratch = left_over(batch, pending_size(batch));
+    w.scratch = batch->by_coder ? VERIFY_SCRATCH : left_over(batch, pending_size(batch));
     wcodec_run_beside(batch->context, write_pending, prepare_next, &w);
     end_beside(&w);
     if (!atomic_load(&w.failed)) {

@@ -8,7 +8,7 @@
 #define WCODEC_WRITE_BATCH_H
 
 #include "core/phases.h"
-#include "write/dedup.h"
+#include "write/looked.h"
 #include "write/output.h"
 
 /* A batch ends before it would pass either; a larger item is a batch of its own. Weight tensors
@@ -17,6 +17,8 @@
  */
 #define WCODEC_WRITE_BATCH_BYTES ((uint64_t)12 << 20)
 #define WCODEC_WRITE_BATCH_LARGE ((uint64_t)1 << 20)
+/* A batch of tensors that a coder has: what is pinned for their payloads stays bounded. */
+#define WCODEC_WRITE_BATCH_CODER_BYTES ((uint64_t)192 << 20)
 /* Of the library's 64 MiB, what batches are planned with beside twice the largest item. */
 #define WCODEC_WRITE_BATCH_MEMORY ((uint64_t)56 << 20)
 enum { WCODEC_WRITE_BATCH_ITEMS = 2048 };
@@ -29,7 +31,8 @@ struct wcodec_write_batch_item {
     uint64_t at;    /* in the batch's bytes */
     uint64_t alias; /* number of the entry that it equals, UINT64_MAX: none */
     struct wcodec_dedup_hash hash;
-    struct wcodec_coded coded; /* set if alias is not */
+    struct wcodec_looked looked; /* of a batch that the coder has, until `hash` is set */
+    struct wcodec_coded coded;   /* set if alias is not */
     uint8_t *approximation; /* NULL, or what a lossy tensor, or an alias of one, decodes to: until
                                it is hashed as part of the original */
     bool is_coded;
@@ -41,7 +44,9 @@ struct wcodec_write_batch {
     wcodec_context *context;
     const struct wcodec_source *source; /* NULL: the caller sets `bytes` */
     struct wcodec_encode_settings settings;
-    const wcodec_bases *bases; /* NULL: nothing is coded against a base */
+    const wcodec_bases *bases;              /* NULL: nothing is coded against a base */
+    const struct wcodec_write_coder *coder; /* NULL: all is coded here */
+    bool by_coder;                          /* all items are, and their bytes are not read */
     struct wcodec_output *output;
     struct wcodec_dedup *dedup; /* NULL: no aliases */
     uint64_t memory; /* for the items' bytes, their payloads and what coding takes: at least
@@ -86,12 +91,17 @@ void wcodec_write_batch_free(struct wcodec_write_batch *batch);
 wcodec_status wcodec_write_batch_reserve(struct wcodec_write_batch *batch, uint64_t size, bool keep,
                                          wcodec_error *err);
 
-/* Would an item of `size` bytes make a batch that is not empty too large? */
-bool wcodec_write_batch_is_full(const struct wcodec_write_batch *batch, uint64_t size);
+/* Does the coder have an item that begins at `offset` of the source? */
+bool wcodec_write_batch_by_coder(const struct wcodec_write_batch *batch,
+                                 const struct wcodec_entry *what, bool weights, uint64_t offset);
+
+/* Would an item of `size` bytes make a batch that is not empty too large, or one of two kinds? */
+bool wcodec_write_batch_is_full(const struct wcodec_write_batch *batch, uint64_t size,
+                                bool by_coder);
 
 /* Put an item at the end. */
 void wcodec_write_batch_add(struct wcodec_write_batch *batch, const struct wcodec_entry *what,
-                            bool weights);
+                            bool weights, bool by_coder);
 
 /* Read and code the items and write what was pending; then they are pending, and the batch is
  * empty. After a failure it can only be freed. */

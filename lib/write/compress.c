@@ -144,12 +144,14 @@ static wcodec_status run_batch(struct compressor *c, wcodec_error *err)
 static wcodec_status add_item(struct compressor *c, const struct wcodec_entry *what, bool weights,
                               wcodec_error *err)
 {
-    if (wcodec_write_batch_is_full(&c->batch, what->size)) {
+    const bool by_coder =
+        wcodec_write_batch_by_coder(&c->batch, what, weights, c->batch.begin + c->batch.size);
+    if (wcodec_write_batch_is_full(&c->batch, what->size, by_coder)) {
         wcodec_status status = run_batch(c, err);
         if (status != WCODEC_OK)
             return status;
     }
-    wcodec_write_batch_add(&c->batch, what, weights);
+    wcodec_write_batch_add(&c->batch, what, weights, by_coder);
     return WCODEC_OK;
 }
 
@@ -315,6 +317,7 @@ wcodec_status wcodec_compress_source(wcodec_context *context,
     wcodec_phases_begin(&c.batch.phases, c.options.times);
     wcodec_encode_options_settings(&c.options, &c.batch.settings);
     c.batch.bases = c.options.bases;
+    c.batch.coder = input->coder;
     if (c.options.progress.fn) {
         wcodec_cancel_init(&c.cancel, &c.reporter);
         c.batch.settings.cancel = &c.cancel;

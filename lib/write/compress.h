@@ -7,6 +7,7 @@
 
 #include "format/index.h"
 #include "io/source.h"
+#include "write/coder.h"
 #include <wcodec/writer.h>
 
 struct wcodec_compress_input {
@@ -16,6 +17,8 @@ struct wcodec_compress_input {
     const struct wcodec_entry *lossy;
     uint64_t lossy_count;
     const struct wcodec_index *index; /* NULL, or of a container that restores to the source */
+    const struct wcodec_write_coder
+        *coder; /* NULL, or who codes some of its tensors where they are */
 };
 
 /* As wcodec_compress_fd(). */

@@ -39,12 +39,23 @@ void wcodec_dedup_free(struct wcodec_dedup *dedup);
 
 /* Of 64 samples of 64 bytes: the original is hashed once already, and what has the same samples is
  * compared. */
+enum { WCODEC_DEDUP_SAMPLES = 64, WCODEC_DEDUP_SAMPLE = 64 };
 struct wcodec_dedup_hash wcodec_dedup_hash(const void *data, size_t size);
+
+/* The same of samples alone, of what has more bytes than all of them: where sample i begins, and
+ * the hash of all, one after the other. */
+size_t wcodec_dedup_sample(size_t size, unsigned i);
+struct wcodec_dedup_hash wcodec_dedup_hash_samples(const uint8_t *samples);
 
 /* Look for an earlier item with these bytes; its entry number is set, or UINT64_MAX if there is
  * none. WCODEC_ERROR_IO, WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_dedup_find(struct wcodec_dedup *dedup, struct wcodec_dedup_hash hash,
                                 const void *data, size_t size, uint64_t *entry, wcodec_error *err);
+
+/* The same for bytes that are in the source as well, from `offset` on. */
+wcodec_status wcodec_dedup_find_read(struct wcodec_dedup *dedup, struct wcodec_dedup_hash hash,
+                                     uint64_t offset, uint64_t size, uint64_t *entry,
+                                     wcodec_error *err);
 
 /* Remember an item. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_dedup_add(struct wcodec_dedup *dedup, const struct wcodec_dedup_item *item,

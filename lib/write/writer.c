@@ -130,7 +130,7 @@ static wcodec_status code_at_once(wcodec_writer *w, const struct wcodec_entry *w
     /* Two payloads, if this one does not shrink, and as much again for coding. */
     w->batch.memory = WCODEC_WRITE_BATCH_MEMORY + 2 * what->size +
                       wcodec_write_batch_beside(&w->batch.settings, what->size);
-    wcodec_write_batch_add(&w->batch, what, weights);
+    wcodec_write_batch_add(&w->batch, what, weights, false);
     status = run_batch(w, data, err);
     w->batch.memory = WCODEC_WRITE_BATCH_MEMORY;
     if (status != WCODEC_OK)
@@ -145,7 +145,7 @@ static wcodec_status code_later(wcodec_writer *w, const struct wcodec_entry *wha
 {
     struct wcodec_write_batch *b = &w->batch;
     wcodec_status status =
-        wcodec_write_batch_is_full(b, what->size) ? run_batch(w, b->data, err) : WCODEC_OK;
+        wcodec_write_batch_is_full(b, what->size, false) ? run_batch(w, b->data, err) : WCODEC_OK;
     uint64_t size = b->size + what->size,
              capacity = size < 2 * b->data_capacity ? 2 * b->data_capacity : size;
     if (status == WCODEC_OK)
@@ -155,7 +155,7 @@ static wcodec_status code_later(wcodec_writer *w, const struct wcodec_entry *wha
         return status;
     if (what->size != 0)
         memcpy(b->data + b->size, data, (size_t)what->size);
-    wcodec_write_batch_add(b, what, weights);
+    wcodec_write_batch_add(b, what, weights, false);
     return WCODEC_OK;
 }
 
