@@ -8,7 +8,7 @@
  *     noadopt, nopinned, nopeers: from the beginning
  *   library: its products are said to be by a library
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
- *     late-undone, late-peer: after the known answers, so that the core trusts it
+ *     late-undone, late-peer, late-miscodes: after the known answers, so that the core trusts it
  *   memory-N: its N-th allocation (memory, queue, event, batch) after them, and only that
  *   lost-N: every call from the N-th after them on
  *   silent-N: from the N-th call on nothing is done any more; waiting says so
@@ -19,6 +19,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/emulate/fibers.h"
 #include "backends/emulate/delta.h"
+#include "backends/emulate/encode.h"
 #include "backends/emulate/product.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -683,6 +684,32 @@ static wcodec_status fake_patch(struct wcodec_queue *queue, const struct wcodec_
 static const struct wcodec_backend_deltas fake_delta_functions = {fake_deltas, fake_hash,
                                                                   fake_patch};
 
+static bool fake_codes(struct wcodec_device *device, const struct wcodec_tiling *tiling)
+{
+    return wcodec_emulated_encoders.supports(device, tiling);
+}
+
+static wcodec_status fake_code_tensor(struct wcodec_queue *queue,
+                                      const struct wcodec_tensor_coding *coding, wcodec_error *err)
+{
+    wcodec_status status = before_delta(queue, coding->elements, err);
+    if (status == WCODEC_OK)
+        status = wcodec_emulated_encoders.code(queue, coding, err);
+    if (status == WCODEC_OK && is_late("late-miscodes"))
+        coding->areas[WCODEC_AREA_RAW].memory->data[coding->areas[WCODEC_AREA_RAW].offset] ^= 1;
+    return status;
+}
+
+static wcodec_status fake_measure_tensor(struct wcodec_queue *queue,
+                                         const struct wcodec_tensor_measure *m, wcodec_error *err)
+{
+    const wcodec_status status = before_delta(queue, m->elements, err);
+    return status == WCODEC_OK ? wcodec_emulated_encoders.measure(queue, m, err) : status;
+}
+
+static const struct wcodec_backend_encoders fake_encoders = {fake_codes, fake_code_tensor,
+                                                             fake_measure_tensor};
+
 static wcodec_status fake_peer_open(struct wcodec_device *from, struct wcodec_device *to,
                                     wcodec_error *err)
 {
@@ -714,6 +741,7 @@ const struct wcodec_backend wcodec_backend_fake = {
     WCODEC_BACKEND_HEAD,
     .name = "fake",
     .products = &fake_products,
+    .encoders = &fake_encoders,
     .deltas = &fake_delta_functions,
     .peers = &fake_peers,
     .open = fake_open,

@@ -49,7 +49,9 @@ static wcodec_status compress(struct save *s, wcodec_write_fn write, void *opaqu
 {
     struct wcodec_save_request *r = &s->request;
     struct wcodec_source source;
-    const struct wcodec_compress_input input = {.source = &source, .fd = -1};
+    struct wcodec_write_coder coder;
+    const struct wcodec_compress_input input = {
+        .source = &source, .fd = -1, .coder = wcodec_save_coder(r, &coder) ? &coder : NULL};
     wcodec_source_function(wcodec_save_read, r, r->size, &source);
     return wcodec_compress_source(r->context, &input, write, opaque, &r->encode, report, err);
 }

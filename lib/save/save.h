@@ -66,11 +66,24 @@ void wcodec_save_request_free(struct wcodec_save_request *request);
 wcodec_status wcodec_save_read(void *request, uint64_t offset, void *dst, size_t size,
                                wcodec_error *err);
 
+/* The last tensor that begins at `at` or before it: of several there, all but that are empty. */
+size_t wcodec_save_find(const struct wcodec_save_request *request, uint64_t at);
+
+/* Who codes the request's tensors in the device's memory; false: nobody, and a line in the log says
+ * why if there are any there. `coder` must not outlive the request, nor `request` move. */
+bool wcodec_save_coder(struct wcodec_save_request *request, struct wcodec_write_coder *coder);
+
 /* A lane that is free, with its queue and pinned memory: waits for one. Give it back with nothing
  * in its queue. */
 wcodec_status wcodec_save_lane_take(struct wcodec_save_request *request,
                                     struct wcodec_save_lane **lane, wcodec_error *err);
 void wcodec_save_lane_give(struct wcodec_save_request *request, struct wcodec_save_lane *lane);
+
+/* Give the hashing of `count` leaves (not 0) of `elements`, from `at` on, to the lane's queue:
+ * XXH3-128s to `to` of its work memory, a multiple of 256, as backends' deltas have them. */
+wcodec_status wcodec_save_hash(const struct wcodec_save_request *request,
+                               struct wcodec_save_lane *lane, struct wcodec_memory *elements,
+                               uint64_t at, uint64_t count, uint64_t to, wcodec_error *err);
 
 /* The other way, for weights that change where they are: bytes of a tensor in a device's memory,
  * which the host does not see. Errors do not name it. */

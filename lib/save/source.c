@@ -12,8 +12,7 @@ struct part {
     size_t tensor; /* SIZE_MAX: the header */
 };
 
-/* The last tensor that begins at `at` or before it: of several there, all but that are empty. */
-static size_t find_tensor(const struct wcodec_save_request *r, uint64_t at)
+size_t wcodec_save_find(const struct wcodec_save_request *r, uint64_t at)
 {
     size_t low = 0, high = (size_t)r->declared.names.count;
     while (high - low > 1) {
@@ -31,7 +30,7 @@ static struct part find_part(const struct wcodec_save_request *r, uint64_t at, u
     struct part part = {.at = at, .tensor = SIZE_MAX};
     uint64_t stop = r->header_size;
     if (at >= r->header_size) {
-        part.tensor = find_tensor(r, at);
+        part.tensor = wcodec_save_find(r, at);
         stop = r->places[part.tensor].at + r->declared.tensors[part.tensor].size;
     }
     part.size = (stop < end ? stop : end) - at;

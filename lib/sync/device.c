@@ -3,9 +3,6 @@
 
 /* Weights that are hashed and changed in the memory of the device that has them: only the message's
  * streams go there, and hashes of leaves come back. Each piece of work has a lane of lib/save. */
-#define XXH_INLINE_ALL /* for the secret */
-#include <xxhash.h>
-
 #include "core/error.h"
 #include "core/memory.h"
 #include "sync/apply.h"
@@ -15,7 +12,6 @@
 enum {
     LEAF = WCODEC_LEAF_BYTES,
     DIGEST = 16,
-    SECRET_WORDS = XXH_SECRET_DEFAULT_SIZE / 8,
     ALIGNMENT = 256,
     ROOM = WCODEC_SAVE_LANE_BYTES,
     LEAVES = 32768, /* digests that a lane brings at once, beside what is after them */
@@ -60,22 +56,13 @@ static wcodec_status bring_digests(struct wcodec_save_request *r, uint64_t tenso
     const struct wcodec_save_place *place = &r->places[tensor];
     const uint64_t at = place->offset + first * LEAF, size = count * DIGEST;
     struct wcodec_save_lane *lane = NULL;
-    uint64_t secret[SECRET_WORDS];
     wcodec_status status = wcodec_save_lane_take(r, &lane, err);
     if (status != WCODEC_OK)
         return status;
-    for (unsigned i = 0; i < SECRET_WORDS; i++)
-        secret[i] = wcodec_load_u64(XXH3_kSecret + 8 * (size_t)i);
     if (count != 0)
         status = wcodec_staging_reserve(&r->owner, &lane->work, WCODEC_MEMORY_DEVICE, size, err);
-    if (status == WCODEC_OK && count != 0) {
-        const struct wcodec_tensor_leaves l = {.elements = place->memory,
-                                               .elements_at = at,
-                                               .out = lane->work.memory,
-                                               .count = count,
-                                               .secret = secret};
-        status = functions(r)->hash(lane->queue, &l, err);
-    }
+    if (status == WCODEC_OK && count != 0)
+        status = wcodec_save_hash(r, lane, place->memory, at, count, 0, err);
     if (status == WCODEC_OK && count != 0)
         status = b->copy_out(lane->queue, lane->staging.data, lane->work.memory, 0, size, err);
     if (status == WCODEC_OK && left != 0)

@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Leaves of 64 KiB that a device hashes where they are. */
+#define XXH_INLINE_ALL /* for the secret */
+#include <xxhash.h>
+
+#include "core/bytes.h"
+#include "save/save.h"
+
+enum { SECRET_WORDS = XXH_SECRET_DEFAULT_SIZE / 8 };
+
+wcodec_status wcodec_save_hash(const struct wcodec_save_request *r, struct wcodec_save_lane *lane,
+                               struct wcodec_memory *elements, uint64_t at, uint64_t count,
+                               uint64_t to, wcodec_error *err)
+{
+    uint64_t secret[SECRET_WORDS];
+    const struct wcodec_tensor_leaves l = {.elements = elements,
+                                           .elements_at = at,
+                                           .out = lane->work.memory,
+                                           .out_at = to,
+                                           .count = count,
+                                           .secret = secret};
+    for (unsigned i = 0; i < SECRET_WORDS; i++)
+        secret[i] = wcodec_load_u64(XXH3_kSecret + 8 * (size_t)i);
+    return r->device->backend->deltas->hash(lane->queue, &l, err);
+}
