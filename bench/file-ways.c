@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +21,14 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { PART = 1 << 19, STEP = 8 << 20, THREADS = 256, ROUNDS = 3, ENOUGH_SECONDS = 2 };
+enum {
+    PART = 1 << 19,
+    STEP = 8 << 20,
+    LARGE_STEP = 128 << 20,
+    THREADS = 256,
+    ROUNDS = 3,
+    ENOUGH_SECONDS = 2
+};
 
 enum way {
     WRITE,
@@ -29,6 +37,9 @@ enum way {
     POPULATED_WRITE,
     AHEAD_WRITE, /* what one more thread allocates at the same time */
     AHEAD_POPULATED_WRITE,
+    STEPS_WRITE, /* a step is allocated, then written, and so on */
+    STEPS_POPULATED_WRITE,
+    STEPS_KERNEL_WRITE, /* by process_vm_writev(): an error where memcpy() has a signal */
     READ,
     MAPPED_READ,
     WAYS
@@ -40,6 +51,9 @@ static const char *const names[WAYS] = {"pwrite",
                                         "ftruncate, mmap, populate, memcpy",
                                         "fallocate ahead, mmap, memcpy",
                                         "fallocate ahead, mmap, populate, memcpy",
+                                        "fallocate by steps, mmap, memcpy",
+                                        "fallocate by steps, mmap, populate, memcpy",
+                                        "fallocate by steps, mmap, process_vm_writev",
                                         "pread",
                                         "mmap, memcpy"};
 
@@ -47,7 +61,7 @@ struct job {
     enum way way;
     int fd;
     uint8_t *map;
-    uint64_t size;
+    uint64_t size, end; /* of the file, and of what is written now */
     _Atomic uint64_t next, allocated;
 };
 
@@ -90,7 +104,18 @@ static int is_ahead(enum way way)
 
 static int populates(enum way way)
 {
-    return way == POPULATED_WRITE || way == AHEAD_POPULATED_WRITE;
+    return way == POPULATED_WRITE || way == AHEAD_POPULATED_WRITE || way == STEPS_POPULATED_WRITE;
+}
+
+static int by_steps(enum way way)
+{
+    return way >= STEPS_WRITE && way < READ;
+}
+
+static ssize_t write_by_kernel(uint8_t *to, uint8_t *from, size_t size)
+{
+    const struct iovec local = {from, size}, remote = {to, size};
+    return process_vm_writev(getpid(), &local, 1, &remote, 1, 0);
 }
 
 static void *work(void *argument)
@@ -100,12 +125,14 @@ static void *work(void *argument)
     if (buffer == NULL)
         fail("malloc");
     memset(buffer, 1, PART);
-    for (uint64_t at; (at = atomic_fetch_add(&j->next, PART)) + PART <= j->size;) {
+    for (uint64_t at; (at = atomic_fetch_add(&j->next, PART)) + PART <= j->end;) {
         ssize_t done = PART;
         if (is_ahead(j->way))
             wait_for(j, at + PART);
         if (j->way == WRITE || j->way == ALLOCATED_WRITE)
             done = pwrite(j->fd, buffer, PART, (off_t)at);
+        else if (j->way == STEPS_KERNEL_WRITE)
+            done = write_by_kernel(j->map + at, buffer, PART);
         else if (j->way == READ)
             done = pread(j->fd, buffer, PART, (off_t)at);
         else if (populates(j->way) && madvise(j->map + at, PART, MADV_POPULATE_WRITE) != 0)
@@ -121,10 +148,20 @@ static void *work(void *argument)
     return NULL;
 }
 
+static void run_threads(struct job *j, unsigned threads)
+{
+    pthread_t ids[THREADS];
+    for (unsigned i = 0; i < threads; i++)
+        if (pthread_create(&ids[i], NULL, work, j) != 0)
+            fail("pthread_create");
+    for (unsigned i = 0; i < threads; i++)
+        pthread_join(ids[i], NULL);
+}
+
 static double run(const char *path, enum way way, uint64_t size, unsigned threads)
 {
-    struct job j = {.way = way, .size = size};
-    pthread_t ids[THREADS], ahead;
+    struct job j = {.way = way, .size = size, .end = size};
+    pthread_t ahead;
     const int writes = way < READ;
     if (writes)
         unlink(path);
@@ -138,17 +175,22 @@ static double run(const char *path, enum way way, uint64_t size, unsigned thread
         fail("ftruncate");
     if (is_ahead(way) && pthread_create(&ahead, NULL, allocate, &j) != 0)
         fail("pthread_create");
-    if (way == MAPPED_WRITE || way == POPULATED_WRITE || way == MAPPED_READ || is_ahead(way)) {
+    if (way == MAPPED_WRITE || way == POPULATED_WRITE || way == MAPPED_READ || is_ahead(way) ||
+        by_steps(way)) {
         j.map =
             mmap(NULL, (size_t)size, PROT_READ | (writes ? PROT_WRITE : 0), MAP_SHARED, j.fd, 0);
         if (j.map == MAP_FAILED)
             fail("mmap");
     }
-    for (unsigned i = 0; i < threads; i++)
-        if (pthread_create(&ids[i], NULL, work, &j) != 0)
-            fail("pthread_create");
-    for (unsigned i = 0; i < threads; i++)
-        pthread_join(ids[i], NULL);
+    for (uint64_t at = 0; at < size; at = j.end) {
+        if (by_steps(way)) {
+            j.end = size - at < LARGE_STEP ? size : at + LARGE_STEP;
+            atomic_store(&j.next, at);
+            if (fallocate(j.fd, 0, (off_t)at, (off_t)(j.end - at)) != 0)
+                fail("fallocate");
+        }
+        run_threads(&j, threads);
+    }
     if (is_ahead(way))
         pthread_join(ahead, NULL);
     if (j.map != NULL)

@@ -108,7 +108,7 @@ static inline void wcodec_save_options_init(wcodec_save_options *options)
  * At WCODEC_LOG_INFO the log says what was left to the CPU, and why.
  *
  * Memory: as wcodec_compress_fd(), and host_memory. With tensors that a device codes, pinned memory
- * for the payloads of 192 MiB of them, or of one that is larger, and as much again that is being
+ * for the payloads of 128 MiB of them, or of one that is larger, and as much again that is being
  * written; on the device some twice the size of each of four tensors at once: a tensor for which
  * there is no memory is coded by the CPU.
  *

@@ -26,7 +26,8 @@ wcodec_status wcodec_safefile_open(const wcodec_allocator *allocator, const char
 /* A wcodec_write_fn: opaque is the safefile. */
 int wcodec_safefile_write(void *file, const void *data, size_t size);
 /* A wcodec_write_at_fn, for any thread: where the file is written by this, it is not also written
- * by the other. */
+ * by the other. Several at once wait for the file's lock, and write less than one. */
+enum { WCODEC_SAFEFILE_WRITERS = 1 };
 int wcodec_safefile_write_at(void *file, uint64_t offset, const void *data, size_t size);
 /* Set mode, optionally owner and mtime, sync unless no_sync, rename to `path`, sync the folder. The
  * path must then name nothing, or with `replace` nothing, a regular file or a symbolic link (the

@@ -44,14 +44,17 @@ static int write_descriptor(void *opaque, const void *data, size_t size)
     return 0;
 }
 
-static wcodec_status compress(struct save *s, wcodec_write_fn write, void *opaque,
+static wcodec_status compress(struct save *s, wcodec_write_fn write, void *opaque, size_t writers,
                               wcodec_encode_report *report, wcodec_error *err)
 {
     struct wcodec_save_request *r = &s->request;
     struct wcodec_source source;
     struct wcodec_write_coder coder;
-    const struct wcodec_compress_input input = {
-        .source = &source, .fd = -1, .coder = wcodec_save_coder(r, &coder) ? &coder : NULL};
+    const struct wcodec_compress_input input = {.source = &source,
+                                                .writers = writers,
+                                                .fd = -1,
+                                                .coder =
+                                                    wcodec_save_coder(r, &coder) ? &coder : NULL};
     wcodec_source_function(wcodec_save_read, r, r->size, &source);
     return wcodec_compress_source(r->context, &input, write, opaque, &r->encode, report, err);
 }
@@ -67,7 +70,7 @@ static wcodec_status save_path(struct save *s, wcodec_encode_report *report, wco
     if (status != WCODEC_OK)
         return status;
     r->encode.write_at = wcodec_safefile_write_at;
-    status = compress(s, wcodec_safefile_write, &file, report, err);
+    status = compress(s, wcodec_safefile_write, &file, WCODEC_SAFEFILE_WRITERS, report, err);
     if (status == WCODEC_OK)
         status = wcodec_safefile_commit(&file, &attributes, err);
     else
@@ -85,8 +88,8 @@ static wcodec_status run(struct save *s, wcodec_encode_report *report, wcodec_er
     r->encode.progress = (wcodec_progress){.fn = report_progress, .opaque = s};
     if (o->path != NULL)
         return save_path(s, report, err);
-    return o->write != NULL ? compress(s, o->write, o->opaque, report, err)
-                            : compress(s, write_descriptor, &r->options.fd, report, err);
+    return o->write != NULL ? compress(s, o->write, o->opaque, 0, report, err)
+                            : compress(s, write_descriptor, &r->options.fd, 0, report, err);
 }
 
 static wcodec_status check_arguments(const char *function, const wcodec_context *context,

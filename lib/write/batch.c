@@ -778,12 +778,10 @@ static bool is_alone(const struct wcodec_write_batch *b)
  * from coding. */
 static size_t count_writers(const struct work *w)
 {
-    const size_t threads = wcodec_context_threads(w->batch->context);
-    if (w->batch->by_coder && w->batch->count != 0) {
-        const size_t coders = count_coders(w->batch);
-        return threads > coders ? threads - coders : 1;
-    }
-    return w->scratch != 0 ? 1 + (threads - 1) / 3 : threads;
+    const size_t threads = wcodec_context_threads(w->batch->context),
+                 share = w->scratch != 0 ? 1 + (threads - 1) / 3 : threads,
+                 most = w->batch->writers;
+    return most != 0 && most < share ? most : share;
 }
 
 static void write_pending(void *argument)

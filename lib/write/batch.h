@@ -18,7 +18,7 @@
 #define WCODEC_WRITE_BATCH_BYTES ((uint64_t)12 << 20)
 #define WCODEC_WRITE_BATCH_LARGE ((uint64_t)1 << 20)
 /* A batch of tensors that a coder has: what is pinned for their payloads stays bounded. */
-#define WCODEC_WRITE_BATCH_CODER_BYTES ((uint64_t)192 << 20)
+#define WCODEC_WRITE_BATCH_CODER_BYTES ((uint64_t)128 << 20)
 /* Of the library's 64 MiB, what batches are planned with beside twice the largest item. */
 #define WCODEC_WRITE_BATCH_MEMORY ((uint64_t)56 << 20)
 enum { WCODEC_WRITE_BATCH_ITEMS = 2048 };
@@ -45,6 +45,7 @@ struct wcodec_write_batch {
     const struct wcodec_source *source; /* NULL: the caller sets `bytes` */
     struct wcodec_encode_settings settings;
     const wcodec_bases *bases;              /* NULL: nothing is coded against a base */
+    size_t writers; /* at most so many threads write; 0: a share of all */
     const struct wcodec_write_coder *coder; /* NULL: all is coded here */
     bool by_coder;                          /* all items are, and their bytes are not read */
     struct wcodec_output *output;

@@ -318,6 +318,7 @@ wcodec_status wcodec_compress_source(wcodec_context *context,
     wcodec_encode_options_settings(&c.options, &c.batch.settings);
     c.batch.bases = c.options.bases;
     c.batch.coder = input->coder;
+    c.batch.writers = input->writers;
     if (c.options.progress.fn) {
         wcodec_cancel_init(&c.cancel, &c.reporter);
         c.batch.settings.cancel = &c.cancel;

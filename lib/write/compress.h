@@ -17,8 +17,9 @@ struct wcodec_compress_input {
     const struct wcodec_entry *lossy;
     uint64_t lossy_count;
     const struct wcodec_index *index; /* NULL, or of a container that restores to the source */
-    const struct wcodec_write_coder
-        *coder; /* NULL, or who codes some of its tensors where they are */
+    size_t writers; /* threads that call write_at at once, at most; 0: a share of all */
+    /* NULL, or who codes some of its tensors where they are. */
+    const struct wcodec_write_coder *coder;
 };
 
 /* As wcodec_compress_fd(). */
