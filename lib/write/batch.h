@@ -45,7 +45,7 @@ struct wcodec_write_batch {
     const struct wcodec_source *source; /* NULL: the caller sets `bytes` */
     struct wcodec_encode_settings settings;
     const wcodec_bases *bases;              /* NULL: nothing is coded against a base */
-    size_t writers; /* at most so many threads write; 0: a share of all */
+    size_t writers;                         /* at most so many threads write; 0: a share of all */
     const struct wcodec_write_coder *coder; /* NULL: all is coded here */
     bool by_coder;                          /* all items are, and their bytes are not read */
     struct wcodec_output *output;
