@@ -56,8 +56,9 @@
  * are coded at a fixed rate. 11: indices that are no row's are counted; tensors are kept coded;
  * tensors are coded in tiles. 12: tensors are measured. 13: products y = x W. 14: deltas are
  * applied, and tensors hashed; products with decoded elements; outliers of tiles are marked in the
- * work area; copies from one device to another. */
-#define WCODEC_BACKEND_ABI 14u
+ * work area; copies from one device to another. 15: leaves of other sizes; elements that differ
+ * from those of another tensor. */
+#define WCODEC_BACKEND_ABI 15u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -81,6 +82,8 @@
     X(wcodec_tensor_leaves) \
     X(wcodec_tensor_patch) \
     X(wcodec_patch_tile) \
+    X(wcodec_tensor_changes) \
+    X(wcodec_changed_tile) \
     X(wcodec_tensor_coding) \
     X(wcodec_tensor_totals) \
     X(wcodec_tensor_work) \
@@ -518,7 +521,7 @@ struct wcodec_backend_encoders {
                              const struct wcodec_tensor_measure *measure, wcodec_error *err);
 };
 
-/* Leaves of 64 KiB of a tensor, whole ones, that a device hashes. Places are multiples of 256 in
+/* Leaves of a tensor, whole ones, that a device hashes. Places are multiples of 256 in
  * memory of kind DEVICE, but for the elements', which are of 16. */
 struct wcodec_tensor_leaves {
     struct wcodec_memory *elements;
@@ -526,6 +529,7 @@ struct wcodec_tensor_leaves {
     struct wcodec_memory *out; /* of each its XXH3-128: u64 low, u64 high */
     uint64_t out_at;
     uint64_t count;         /* not 0 */
+    unsigned leaf_log2;     /* bytes of each: 13 to 24 */
     const uint64_t *secret; /* XXH3's own, 24 words */
 };
 
@@ -546,6 +550,50 @@ struct wcodec_tensor_patch {
     bool xor_values;
 };
 
+/* A tensor, and another one that it is compared with, by tiles. Both begin at multiples of 16;
+ * places in `work` are multiples of 256. */
+struct wcodec_tensor_changes {
+    struct wcodec_memory *elements;
+    uint64_t elements_at;
+    struct wcodec_memory *base;
+    uint64_t base_at;
+    struct wcodec_memory *work; /* wcodec_changes_work() */
+    uint64_t count;             /* elements, not 0 */
+    uint8_t element_log2;
+    uint8_t tile_log2; /* 12 to 16 */
+    uint32_t slot;     /* elements of a tile that are kept, a multiple of 8 */
+    uint64_t all;      /* to join: of all tiles */
+};
+
+/* Where things are in such a work area. */
+struct wcodec_changes_work {
+    uint32_t tiles;
+    uint64_t counts; /* struct wcodec_changed_tile[tiles] */
+    uint64_t firsts; /* u32[tiles]: to join, how many there are in the tiles before */
+    uint64_t slots;
+    uint32_t slot_size;
+    /* Joined, of all tiles: positions in their tiles, u16 each, elements, and the base's; they
+     * follow each other up to `end`. */
+    uint64_t positions, values, bases, end;
+    uint64_t size; /* whatever there is to be joined */
+};
+static inline struct wcodec_changes_work wcodec_changes_work(const struct wcodec_tensor_changes *c)
+{
+    const uint64_t tile = (uint64_t)1 << c->tile_log2;
+    struct wcodec_changes_work w = {.tiles = (uint32_t)((c->count + tile - 1) >> c->tile_log2),
+                                    .slot_size = (uint32_t)wcodec_align_u64(
+                                        (2 + ((uint64_t)2 << c->element_log2)) * c->slot, 16)};
+    const uint64_t most = (uint64_t)w.tiles * c->slot;
+    w.firsts = wcodec_align_u64(sizeof(struct wcodec_changed_tile) * (uint64_t)w.tiles, 256);
+    w.slots = wcodec_align_u64(w.firsts + 4 * (uint64_t)w.tiles, 256);
+    w.positions = wcodec_align_u64(w.slots + (uint64_t)w.slot_size * w.tiles, 256);
+    w.values = wcodec_align_u64(w.positions + 2 * c->all, 256);
+    w.bases = wcodec_align_u64(w.values + (c->all << c->element_log2), 256);
+    w.end = w.bases + (c->all << c->element_log2);
+    w.size = w.positions + 512 + most * (2 + ((uint64_t)2 << c->element_log2));
+    return w;
+}
+
 struct wcodec_backend_deltas {
     /* Can it? Cheap, no device work. */
     bool (*supports)(struct wcodec_device *device);
@@ -556,6 +604,14 @@ struct wcodec_backend_deltas {
                           wcodec_error *err);
     wcodec_status (*patch)(struct wcodec_queue *queue, const struct wcodec_tensor_patch *patch,
                            wcodec_error *err);
+
+    /* Counts to the work area, and what differs to slots; of a tile of more than `slot` all are
+     * counted, and the first are kept. Then from slots to their places among all, by the firsts
+     * that the caller has put there. Neither waits. */
+    wcodec_status (*find)(struct wcodec_queue *queue, const struct wcodec_tensor_changes *changes,
+                          wcodec_error *err);
+    wcodec_status (*join)(struct wcodec_queue *queue, const struct wcodec_tensor_changes *changes,
+                          wcodec_error *err);
 };
 
 struct wcodec_backend_peers {

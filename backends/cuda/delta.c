@@ -4,13 +4,17 @@
 /* Tensors are hashed, and changed by deltas, where they are (backends/kernels/delta.h). */
 #include "backends/cuda/cuda.h"
 
+#include <stdio.h>
+
 cu_result wcodec_cuda_find_deltas(struct wcodec_device *d)
 {
-    const cu_result result =
-        d->cu->module_function(&d->deltas[WCODEC_DELTA_LEAVES], d->module, "wcodec_leaves");
-    return result == 0
-               ? d->cu->module_function(&d->deltas[WCODEC_DELTA_PATCH], d->module, "wcodec_patch")
-               : result;
+    cu_result result = 0;
+    for (unsigned k = 0; k < WCODEC_DELTA_KERNELS && result == 0; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "wcodec_%s", wcodec_delta_kernel_names[k]);
+        result = d->cu->module_function(&d->deltas[k], d->module, name);
+    }
+    return result;
 }
 
 static bool supports(struct wcodec_device *device)
@@ -50,4 +54,25 @@ static wcodec_status patch(struct wcodec_queue *q, const struct wcodec_tensor_pa
     return run(q, WCODEC_DELTA_PATCH, grid, &l, err);
 }
 
-const struct wcodec_backend_deltas wcodec_cuda_deltas = {supports, hash, patch};
+static wcodec_status run_changes(struct wcodec_queue *q, enum wcodec_delta_kernel kernel,
+                                 const struct wcodec_tensor_changes *c, wcodec_error *err)
+{
+    struct wcodec_changes_launch l;
+    const struct wcodec_gpu_grid grid = wcodec_gpu_changes(
+        c, WCODEC_GPU_CHANGES_WARPS, c->elements->address, c->base->address, c->work->address, &l);
+    return run(q, kernel, grid, &l, err);
+}
+
+static wcodec_status find(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
+                          wcodec_error *err)
+{
+    return run_changes(q, WCODEC_DELTA_CHANGES, c, err);
+}
+
+static wcodec_status join(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
+                          wcodec_error *err)
+{
+    return run_changes(q, WCODEC_DELTA_JOIN, c, err);
+}
+
+const struct wcodec_backend_deltas wcodec_cuda_deltas = {supports, hash, patch, find, join};

@@ -171,3 +171,17 @@ extern "C" __global__ void __launch_bounds__(32)
     struct wcodec_warp warp;
     wcodec_patch_kernel(&warp, &launch);
 }
+
+extern "C" __global__ void __launch_bounds__(128)
+    wcodec_changes(const __grid_constant__ wcodec_changes_launch launch)
+{
+    struct wcodec_warp warp;
+    wcodec_changes_kernel(&warp, &launch);
+}
+
+extern "C" __global__ void __launch_bounds__(128)
+    wcodec_join(const __grid_constant__ wcodec_changes_launch launch)
+{
+    struct wcodec_warp warp;
+    wcodec_changes_join_kernel(&warp, &launch);
+}

@@ -63,4 +63,38 @@ static wcodec_status patch(struct wcodec_queue *queue, const struct wcodec_tenso
     return run(queue, &lanes, err);
 }
 
-const struct wcodec_backend_deltas wcodec_emulated_deltas = {supports, hash, patch};
+static void run_find(struct wcodec_warp *warp, const void *argument)
+{
+    wcodec_changes_kernel(warp, argument);
+}
+
+static void run_join(struct wcodec_warp *warp, const void *argument)
+{
+    wcodec_changes_join_kernel(warp, argument);
+}
+
+static wcodec_status run_changes(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
+                                 void (*kernel)(struct wcodec_warp *warp, const void *argument),
+                                 wcodec_error *err)
+{
+    struct wcodec_changes_launch l;
+    const struct wcodec_gpu_grid g =
+        wcodec_gpu_changes(c, WCODEC_GPU_CHANGES_WARPS, address_of(c->elements),
+                           address_of(c->base), address_of(c->work), &l);
+    const struct wcodec_lanes_launch lanes = {kernel, &l, g.groups, g.threads, 0, SEED};
+    return run(queue, &lanes, err);
+}
+
+static wcodec_status find(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
+                          wcodec_error *err)
+{
+    return run_changes(queue, c, run_find, err);
+}
+
+static wcodec_status join(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
+                          wcodec_error *err)
+{
+    return run_changes(queue, c, run_join, err);
+}
+
+const struct wcodec_backend_deltas wcodec_emulated_deltas = {supports, hash, patch, find, join};

@@ -7,13 +7,18 @@
 
 enum { GROUPS_MOST = 1 << 16 };
 
+const char *const wcodec_delta_kernel_names[WCODEC_DELTA_KERNELS] = {"leaves", "patch", "changes",
+                                                                     "join"};
+
 struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *t, unsigned warps,
                                          uint64_t elements, uint64_t out,
                                          struct wcodec_leaves_launch *l)
 {
     const uint64_t groups = (t->count + warps - 1) / warps;
-    *l = (struct wcodec_leaves_launch){
-        .elements = elements + t->elements_at, .out = out + t->out_at, .count = t->count};
+    *l = (struct wcodec_leaves_launch){.elements = elements + t->elements_at,
+                                       .out = out + t->out_at,
+                                       .count = t->count,
+                                       .leaf_log2 = t->leaf_log2};
     memcpy(l->secret, t->secret, sizeof l->secret);
     return (struct wcodec_gpu_grid){groups < GROUPS_MOST ? (uint32_t)groups : GROUPS_MOST,
                                     32 * warps};
@@ -36,4 +41,26 @@ struct wcodec_gpu_grid wcodec_gpu_patch(const struct wcodec_tensor_patch *t, uns
                                       .value_bits = t->value_bits};
     const uint32_t threads = 32 * warps;
     return (struct wcodec_gpu_grid){(t->count + threads - 1) / threads, threads};
+}
+
+struct wcodec_gpu_grid wcodec_gpu_changes(const struct wcodec_tensor_changes *c, unsigned warps,
+                                          uint64_t elements, uint64_t base, uint64_t work,
+                                          struct wcodec_changes_launch *l)
+{
+    const struct wcodec_changes_work w = wcodec_changes_work(c);
+    *l = (struct wcodec_changes_launch){.elements = elements + c->elements_at,
+                                        .base = base + c->base_at,
+                                        .counts = work + w.counts,
+                                        .firsts = work + w.firsts,
+                                        .slots = work + w.slots,
+                                        .positions = work + w.positions,
+                                        .values = work + w.values,
+                                        .bases = work + w.bases,
+                                        .count = c->count,
+                                        .tiles = w.tiles,
+                                        .tile_log2 = c->tile_log2,
+                                        .element_log2 = c->element_log2,
+                                        .slot = c->slot,
+                                        .slot_size = w.slot_size};
+    return (struct wcodec_gpu_grid){(w.tiles + warps - 1) / warps, 32 * warps};
 }

@@ -10,9 +10,16 @@
 
 /* Warps of a work-group where nothing else asks for fewer. One alone has a launch's tiles: few of
  * them are to be on many multiprocessors. */
-enum { WCODEC_GPU_LEAVES_WARPS = 4, WCODEC_GPU_PATCH_WARPS = 1 };
+enum { WCODEC_GPU_LEAVES_WARPS = 4, WCODEC_GPU_PATCH_WARPS = 1, WCODEC_GPU_CHANGES_WARPS = 4 };
 
-enum wcodec_delta_kernel { WCODEC_DELTA_LEAVES, WCODEC_DELTA_PATCH, WCODEC_DELTA_KERNELS };
+enum wcodec_delta_kernel {
+    WCODEC_DELTA_LEAVES,
+    WCODEC_DELTA_PATCH,
+    WCODEC_DELTA_CHANGES,
+    WCODEC_DELTA_JOIN,
+    WCODEC_DELTA_KERNELS
+};
+extern const char *const wcodec_delta_kernel_names[WCODEC_DELTA_KERNELS];
 
 struct wcodec_gpu_grid {
     uint32_t groups, threads;
@@ -25,5 +32,9 @@ struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *leav
 struct wcodec_gpu_grid wcodec_gpu_patch(const struct wcodec_tensor_patch *patch, unsigned warps,
                                         uint64_t elements, uint64_t work,
                                         struct wcodec_patch_launch *launch);
+/* For both kernels of changes. */
+struct wcodec_gpu_grid wcodec_gpu_changes(const struct wcodec_tensor_changes *changes,
+                                          unsigned warps, uint64_t elements, uint64_t base,
+                                          uint64_t work, struct wcodec_changes_launch *launch);
 
 #endif

@@ -10,10 +10,10 @@
 #include "backends/kernels/encode_rows.h"
 
 #ifdef WCODEC_SIMT
-/* XXH3-128 of a leaf of 64 KiB, which is 64 blocks of 16 stripes of 64 bytes. Four lanes take a
- * block, each a pair of the eight accumulators, which stripes add to in any order; between blocks
- * accumulators are scrambled, which all lanes do for the eight blocks of a round. The last stripe
- * has a key of its own, and is followed by no scrambling. */
+/* XXH3-128 of a leaf, which is blocks of 16 stripes of 64 bytes, a multiple of 8 of them. Four
+ * lanes take a block, each a pair of the eight accumulators, which stripes add to in any order;
+ * between blocks accumulators are scrambled, which all lanes do for the eight blocks of a round.
+ * The last stripe has a key of its own, and is followed by no scrambling. */
 WCODEC_DEVICE_FUNCTION void wcodec_leaf_stripe(wcodec_u4 v, uint64_t key0, uint64_t key1,
                                                uint64_t sums[2])
 {
@@ -73,7 +73,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_leaf_one(struct wcodec_warp *warp,
 {
     const uint32_t lane = wcodec_lane(warp), quad = lane / 4, pair = lane % 4;
     const WCODEC_GLOBAL uint8_t *from =
-        (const WCODEC_GLOBAL uint8_t *)(l->elements + (leaf << 16)) + 1024 * quad + 16 * pair;
+        (const WCODEC_GLOBAL uint8_t *)(l->elements + (leaf << l->leaf_log2)) + 1024 * quad +
+        16 * pair;
+    const uint32_t last = (1u << (l->leaf_log2 - 13)) - 1;
     /* Keys of stripe s are words s and s + 1 from here on. */
     uint64_t keys[17], acc0, acc1;
     WCODEC_UNROLL_ALL
@@ -88,13 +90,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_leaf_one(struct wcodec_warp *warp,
            : pair == 1 ? 0x165667b19e3779f9u
            : pair == 2 ? 0x85ebca77u
                        : 0x9e3779b1u;
-    for (uint32_t round = 0; round < 8; round++) {
+    for (uint32_t round = 0; round <= last; round++) {
         uint64_t sums[2] = {0, 0};
         WCODEC_UNROLL_ALL
         for (uint32_t s = 0; s < 16; s++) {
             const wcodec_u4 v = wcodec_load_once_u4(from + 8192 * round + 64 * s);
             uint64_t key0 = keys[s], key1 = keys[s + 1];
-            if (s == 15 && round == 7 && quad == 7) {
+            if (s == 15 && round == last && quad == 7) {
                 key0 = wcodec_leaf_key(l, 121 + 16 * pair);
                 key1 = wcodec_leaf_key(l, 129 + 16 * pair);
             }
@@ -103,16 +105,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_leaf_one(struct wcodec_warp *warp,
         for (uint32_t b = 0; b < 8; b++) {
             acc0 += wcodec_shuffle_long(warp, sums[0], 4 * b + pair);
             acc1 += wcodec_shuffle_long(warp, sums[1], 4 * b + pair);
-            if (round != 7 || b != 7) {
+            if (round != last || b != 7) {
                 acc0 = wcodec_leaf_scramble(acc0, l->secret[16 + 2 * pair]);
                 acc1 = wcodec_leaf_scramble(acc1, l->secret[17 + 2 * pair]);
             }
         }
     }
     const uint64_t low = wcodec_leaf_merge(warp, l, acc0, acc1, 11 + 16 * pair,
-                                           0x9e3779b185ebca87u << 16),
+                                           0x9e3779b185ebca87u << l->leaf_log2),
                    high = wcodec_leaf_merge(warp, l, acc0, acc1, 117 + 16 * pair,
-                                            ~(0xc2b2ae3d27d4eb4fu << 16));
+                                            ~(0xc2b2ae3d27d4eb4fu << l->leaf_log2));
     if (lane == 0) {
         WCODEC_GLOBAL uint64_t *out = (WCODEC_GLOBAL uint64_t *)(l->out + 16 * leaf);
         out[0] = low;
@@ -281,6 +283,164 @@ WCODEC_DEVICE_FUNCTION void wcodec_patch_kernel(struct wcodec_warp *warp,
     const bool good = l->element_log2 == 1 ? wcodec_patch_tile_one(1, l, t)
                                            : wcodec_patch_tile_one(l->element_log2, l, t);
     ((WCODEC_GLOBAL uint32_t *)l->faults)[number] = !good;
+}
+
+/* Bits of a number. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_changes_length(uint64_t v)
+{
+    const bool wide = v >> 32 != 0;
+    uint32_t low = wide ? (uint32_t)(v >> 32) : (uint32_t)v;
+    low |= low >> 1;
+    low |= low >> 2;
+    low |= low >> 4;
+    low |= low >> 8;
+    low |= low >> 16;
+    return WCODEC_POPCOUNT(low) + (wide ? 32 : 0);
+}
+
+/* What a lane knows of its tile. */
+struct wcodec_changes_tile {
+    uint64_t slot;                  /* the address */
+    uint32_t count;                 /* of all lanes, until now */
+    uint32_t zigzag_bits, xor_bits; /* of this one */
+};
+
+/* An element that differs, which is number `at` of its tile's. */
+WCODEC_DEVICE_FUNCTION void wcodec_changes_note(const uint32_t log2,
+                                                const struct wcodec_changes_launch *l,
+                                                struct wcodec_changes_tile *t, uint32_t at,
+                                                uint32_t position, uint64_t e, uint64_t b)
+{
+    const uint32_t width = 8u << log2;
+    const uint64_t mask = ~(uint64_t)0 >> (64 - width), difference = (e - b) & mask,
+                   sign = difference >> (width - 1) & 1;
+    t->zigzag_bits += wcodec_changes_length((difference << 1 & mask) ^ (sign != 0 ? mask : 0));
+    t->xor_bits += wcodec_changes_length(e ^ b);
+    if (at >= l->slot)
+        return;
+    const uint64_t values = t->slot + 2 * (uint64_t)l->slot;
+    *(WCODEC_GLOBAL uint16_t *)(t->slot + 2 * (uint64_t)at) = (uint16_t)position;
+    wcodec_patch_store(values + ((uint64_t)at << log2), log2, e);
+    wcodec_patch_store(values + ((uint64_t)(l->slot + at) << log2), log2, b);
+}
+
+/* Elements that a lane has before those of the lanes after it; adds up what all have. Collective.
+ */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_changes_place(struct wcodec_warp *warp, uint32_t own,
+                                                     struct wcodec_changes_tile *t)
+{
+    const uint32_t below = (1u << wcodec_lane(warp)) - 1;
+    uint32_t before = 0, all = 0;
+    WCODEC_UNROLL_ALL
+    for (uint32_t bit = 0; bit < 5; bit++) {
+        const uint32_t mask = wcodec_ballot(warp, (own >> bit & 1) != 0);
+        before += WCODEC_POPCOUNT(mask & below) << bit;
+        all += WCODEC_POPCOUNT(mask) << bit;
+    }
+    before += t->count;
+    t->count += all;
+    return before;
+}
+
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_changes_element(const uint32_t log2, const uint32_t v[4],
+                                                       const uint32_t i)
+{
+    if (log2 == 3)
+        return (uint64_t)v[2 * i + 1] << 32 | v[2 * i];
+    const uint32_t bit = i << (3 + log2);
+    return v[bit >> 5] >> (bit & 31) & (log2 == 2 ? ~0u : (1u << (8 << log2)) - 1);
+}
+
+/* A tile by a warp. */
+WCODEC_DEVICE_FUNCTION void wcodec_changes_one(const uint32_t log2, struct wcodec_warp *warp,
+                                               const struct wcodec_changes_launch *l, uint32_t tile)
+{
+    const uint32_t lane = wcodec_lane(warp);
+    const uint64_t first = (uint64_t)tile << l->tile_log2, left = l->count - first,
+                   most = (uint64_t)1 << l->tile_log2;
+    const uint32_t size = (uint32_t)(left < most ? left : most) << log2,
+                   chunks = (size / 16 + 31) / 32, rest = size % 16 >> log2;
+    const uint64_t elements = l->elements + (first << log2), base = l->base + (first << log2);
+    struct wcodec_changes_tile t = {.slot = l->slots + (uint64_t)l->slot_size * tile};
+    for (uint32_t chunk = 0; chunk < chunks; chunk++) {
+        const uint32_t at = 512 * chunk + 16 * lane;
+        uint32_t a[4] = {0, 0, 0, 0}, b[4] = {0, 0, 0, 0}, own = 0;
+        if (at + 16 <= size) {
+            const wcodec_u4 x = wcodec_load_once_u4((const WCODEC_GLOBAL uint8_t *)(elements + at)),
+                            y = wcodec_load_once_u4((const WCODEC_GLOBAL uint8_t *)(base + at));
+            a[0] = x.x, a[1] = x.y, a[2] = x.z, a[3] = x.w;
+            b[0] = y.x, b[1] = y.y, b[2] = y.z, b[3] = y.w;
+        }
+        const bool differs = ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) != 0;
+        if (!wcodec_any(warp, differs))
+            continue;
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 16u >> log2; i++)
+            own += wcodec_changes_element(log2, a, i) != wcodec_changes_element(log2, b, i);
+        uint32_t place = wcodec_changes_place(warp, own, &t);
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 16u >> log2; i++) {
+            const uint64_t e = wcodec_changes_element(log2, a, i),
+                           held = wcodec_changes_element(log2, b, i);
+            if (e != held)
+                wcodec_changes_note(log2, l, &t, place++, (at >> log2) + i, e, held);
+        }
+    }
+    /* What is after the last 16 bytes: an element a lane. */
+    const uint32_t i = (size / 16 * 16 >> log2) + lane;
+    const uint64_t e = lane < rest ? wcodec_patch_load(elements + ((uint64_t)i << log2), log2) : 0,
+                   held = lane < rest ? wcodec_patch_load(base + ((uint64_t)i << log2), log2) : 0;
+    const uint32_t place = wcodec_changes_place(warp, e != held, &t);
+    if (e != held)
+        wcodec_changes_note(log2, l, &t, place, i, e, held);
+    const uint32_t zigzag_bits = wcodec_add_lanes(warp, t.zigzag_bits),
+                   xor_bits = wcodec_add_lanes(warp, t.xor_bits);
+    if (lane == 0) {
+        WCODEC_GLOBAL uint32_t *out = (WCODEC_GLOBAL uint32_t *)(l->counts + 16 * (uint64_t)tile);
+        out[0] = t.count;
+        out[1] = zigzag_bits;
+        out[2] = xor_bits;
+        out[3] = 0;
+    }
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_changes_kernel(struct wcodec_warp *warp,
+                                                  const struct wcodec_changes_launch *l)
+{
+    const uint32_t tile = wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp);
+    if (tile >= l->tiles)
+        return;
+    if (l->element_log2 == 1)
+        wcodec_changes_one(1, warp, l, tile);
+    else if (l->element_log2 == 2)
+        wcodec_changes_one(2, warp, l, tile);
+    else if (l->element_log2 == 0)
+        wcodec_changes_one(0, warp, l, tile);
+    else
+        wcodec_changes_one(3, warp, l, tile);
+}
+
+/* What a slot has to its place among all. */
+WCODEC_DEVICE_FUNCTION void wcodec_changes_join_kernel(struct wcodec_warp *warp,
+                                                       const struct wcodec_changes_launch *l)
+{
+    const uint32_t tile = wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp),
+                   log2 = l->element_log2;
+    if (tile >= l->tiles)
+        return;
+    const uint32_t found = ((const WCODEC_GLOBAL uint32_t *)(l->counts + 16 * (uint64_t)tile))[0],
+                   count = found < l->slot ? found : l->slot;
+    const uint64_t slot = l->slots + (uint64_t)l->slot_size * tile,
+                   values = slot + 2 * (uint64_t)l->slot,
+                   first = ((const WCODEC_GLOBAL uint32_t *)l->firsts)[tile];
+    for (uint32_t i = wcodec_lane(warp); i < count; i += 32) {
+        ((WCODEC_GLOBAL uint16_t *)l->positions)[first + i] =
+            ((const WCODEC_GLOBAL uint16_t *)slot)[i];
+        wcodec_patch_store(l->values + ((first + i) << log2), log2,
+                           wcodec_patch_load(values + ((uint64_t)i << log2), log2));
+        wcodec_patch_store(l->bases + ((first + i) << log2), log2,
+                           wcodec_patch_load(values + ((uint64_t)(l->slot + i) << log2), log2));
+    }
 }
 #endif
 

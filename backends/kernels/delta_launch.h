@@ -15,9 +15,11 @@ struct wcodec_leaves_launch {
     uint64_t elements; /* a multiple of 16 */
     uint64_t out;      /* u64[2] a leaf: the low half of its hash, then the high one */
     uint64_t count;
+    uint32_t leaf_log2; /* bytes of a leaf: 13 and more */
+    uint32_t unused;
     uint64_t secret[WCODEC_LEAVES_SECRET];
 };
-WCODEC_STRUCT_SIZE(wcodec_leaves_launch, 216);
+WCODEC_STRUCT_SIZE(wcodec_leaves_launch, 224);
 
 WCODEC_STRUCT_SIZE(wcodec_patch_tile, 24);
 
@@ -35,5 +37,28 @@ struct wcodec_patch_launch {
     uint32_t unused;
 };
 WCODEC_STRUCT_SIZE(wcodec_patch_launch, 72);
+
+/* What a tile's elements are that differ from the base's, in order: in its slot, then after those
+ * of the tiles before it. */
+struct wcodec_changes_launch {
+    uint64_t elements; /* multiples of 16 */
+    uint64_t base;
+    uint64_t counts;    /* struct wcodec_changed_tile[tiles] */
+    uint64_t firsts;    /* u32[tiles]: how many are before */
+    uint64_t slots;     /* of slot_size bytes each: u16[slot] positions, elements, the base's */
+    uint64_t positions; /* of all, joined */
+    uint64_t values;
+    uint64_t bases;
+    uint64_t count; /* elements of the tensor */
+    uint32_t tiles;
+    uint32_t tile_log2; /* at most 16 */
+    uint32_t element_log2;
+    uint32_t slot; /* elements that a slot has room for, a multiple of 8 */
+    uint32_t slot_size;
+    uint32_t unused;
+};
+WCODEC_STRUCT_SIZE(wcodec_changes_launch, 96);
+
+WCODEC_STRUCT_SIZE(wcodec_changed_tile, 16);
 
 #endif

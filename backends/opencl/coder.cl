@@ -5,7 +5,7 @@
  * launched, and nothing else. A program has one kernel. WCODEC_CODER is its step: 0 a row of its
  * own, of which WCODEC_CODER_ELEMENT_LOG2, _RAW and _PROFILE are the columns, 1 tiles of any
  * tensor, 2 sums, 3 join; 4 measuring elements of that size, 5 its sums; 6 hashes of leaves, 7
- * tiles of a delta.
+ * tiles of a delta; 8 elements that differ, 9 joins them.
  *
  * A launch's addresses are offsets in the buffers that it is given, as in product.cl. */
 #include "backends/kernels/delta.h"
@@ -40,6 +40,30 @@ WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint
     l.streams += (ulong)work;
     barrier(CLK_LOCAL_MEM_FENCE);
     wcodec_patch_kernel(&warp, &l);
+}
+#elif WCODEC_CODER >= 8
+WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint8_t *base,
+                                       __global uint8_t *work,
+                                       const struct wcodec_changes_launch launch,
+                                       __local uint4 *shared)
+{
+    struct wcodec_changes_launch l = launch;
+    struct wcodec_warp warp;
+    WCODEC_WARP_OPEN
+    l.elements += (ulong)elements;
+    l.base += (ulong)base;
+    l.counts += (ulong)work;
+    l.firsts += (ulong)work;
+    l.slots += (ulong)work;
+    l.positions += (ulong)work;
+    l.values += (ulong)work;
+    l.bases += (ulong)work;
+    barrier(CLK_LOCAL_MEM_FENCE);
+#if WCODEC_CODER == 8
+    wcodec_changes_kernel(&warp, &l);
+#else
+    wcodec_changes_join_kernel(&warp, &l);
+#endif
 }
 #elif WCODEC_CODER >= 4
 WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint8_t *work,

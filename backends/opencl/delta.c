@@ -10,7 +10,6 @@ static wcodec_status run(struct wcodec_queue *q, struct wcodec_opencl_coder_laun
 {
     l->groups = grid.groups;
     l->threads = grid.threads;
-    l->buffer_count = 2;
     const wcodec_status status = wcodec_opencl_coder_enqueue(q, l, err);
     return status == WCODEC_OK ? wcodec_opencl_coders_flush(q, err) : status;
 }
@@ -23,7 +22,8 @@ static wcodec_status hash(struct wcodec_queue *q, const struct wcodec_tensor_lea
         .kernel = WCODEC_OPENCL_DELTAS + WCODEC_DELTA_LEAVES,
         .arguments = &a,
         .arguments_size = sizeof a,
-        .buffers = {leaves->elements->buffer, leaves->out->buffer}};
+        .buffers = {leaves->elements->buffer, leaves->out->buffer},
+        .buffer_count = 2};
     return run(q, &l,
                wcodec_gpu_leaves(leaves, wcodec_opencl_coder_warps(q->device, l.kernel), 0, 0, &a),
                err);
@@ -36,9 +36,38 @@ static wcodec_status patch(struct wcodec_queue *q, const struct wcodec_tensor_pa
     struct wcodec_opencl_coder_launch l = {.kernel = WCODEC_OPENCL_DELTAS + WCODEC_DELTA_PATCH,
                                            .arguments = &a,
                                            .arguments_size = sizeof a,
-                                           .buffers = {p->elements->buffer, p->work->buffer}};
+                                           .buffers = {p->elements->buffer, p->work->buffer},
+                                           .buffer_count = 2};
     return run(q, &l, wcodec_gpu_patch(p, wcodec_opencl_coder_warps(q->device, l.kernel), 0, 0, &a),
                err);
 }
 
-const struct wcodec_backend_deltas wcodec_opencl_deltas = {wcodec_opencl_has_coders, hash, patch};
+static wcodec_status run_changes(struct wcodec_queue *q, enum wcodec_delta_kernel kernel,
+                                 const struct wcodec_tensor_changes *c, wcodec_error *err)
+{
+    struct wcodec_changes_launch a;
+    struct wcodec_opencl_coder_launch l = {
+        .kernel = WCODEC_OPENCL_DELTAS + kernel,
+        .arguments = &a,
+        .arguments_size = sizeof a,
+        .buffers = {c->elements->buffer, c->base->buffer, c->work->buffer},
+        .buffer_count = 3};
+    return run(q, &l,
+               wcodec_gpu_changes(c, wcodec_opencl_coder_warps(q->device, l.kernel), 0, 0, 0, &a),
+               err);
+}
+
+static wcodec_status find(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
+                          wcodec_error *err)
+{
+    return run_changes(q, WCODEC_DELTA_CHANGES, c, err);
+}
+
+static wcodec_status join(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
+                          wcodec_error *err)
+{
+    return run_changes(q, WCODEC_DELTA_JOIN, c, err);
+}
+
+const struct wcodec_backend_deltas wcodec_opencl_deltas = {wcodec_opencl_has_coders, hash, patch,
+                                                           find, join};

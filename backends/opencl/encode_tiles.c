@@ -32,11 +32,10 @@ static unsigned step_of(unsigned kernel)
 /* A row; of a kernel that does not code what the compiler is told. */
 static struct wcodec_tile_encoder_row row_of(unsigned kernel)
 {
-    static const char *const deltas[WCODEC_DELTA_KERNELS] = {"leaves", "patch"};
     if (kernel < MEASURED)
         return wcodec_tile_encoder_rows[kernel];
     if (kernel >= DELTAS)
-        return (struct wcodec_tile_encoder_row){.name = deltas[kernel - DELTAS],
+        return (struct wcodec_tile_encoder_row){.name = wcodec_delta_kernel_names[kernel - DELTAS],
                                                 .groups = DELTA_GROUPS};
     return (struct wcodec_tile_encoder_row){.name = wcodec_measure_names[kernel - MEASURED],
                                             .element_log2 = (uint8_t)((kernel - MEASURED) & 3),

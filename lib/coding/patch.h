@@ -15,4 +15,13 @@ struct wcodec_patch_tile {
     uint32_t count;  /* elements */
 };
 
+/* How many elements of a tile differ from the base's, and bits of the numbers that they differ by:
+ * in zigzag order, and by XOR. */
+struct wcodec_changed_tile {
+    uint32_t count;
+    uint32_t zigzag_bits;
+    uint32_t xor_bits;
+    uint32_t unused;
+};
+
 #endif

@@ -63,10 +63,11 @@ static wcodec_status hash_leaves(const struct wcodec_save_placed *p, uint64_t at
     struct wcodec_memory *work = p->lane->work.memory;
     if (wcodec_save_is_aligned(p, p->place->offset + at, 16))
         return wcodec_save_hash(p->request, p->lane, p->place->memory, p->place->offset + at, count,
-                                0, err);
+                                WCODEC_SAVE_LEAF_LOG2, 0, err);
     const wcodec_status status = p->b->copy(p->lane->queue, work, spare, p->place->memory,
                                             p->place->offset + at, count * LEAF, err);
-    return status == WCODEC_OK ? wcodec_save_hash(p->request, p->lane, work, spare, count, 0, err)
+    return status == WCODEC_OK ? wcodec_save_hash(p->request, p->lane, work, spare, count,
+                                                  WCODEC_SAVE_LEAF_LOG2, 0, err)
                                : status;
 }
 
@@ -138,8 +139,8 @@ static wcodec_status read_all(struct wcodec_save_request *r, const struct wcodec
     return status;
 }
 
-static wcodec_status look(void *opaque, uint64_t offset, const struct wcodec_write_look *look,
-                          wcodec_error *err)
+wcodec_status wcodec_save_look(void *opaque, uint64_t offset, const struct wcodec_write_look *look,
+                               wcodec_error *err)
 {
     struct wcodec_save_request *r = opaque;
     struct wcodec_save_placed p;
@@ -290,7 +291,11 @@ bool wcodec_save_coder(struct wcodec_save_request *r, struct wcodec_write_coder 
                    LEVEL, r->encode.level);
         return false;
     }
-    *coder = (struct wcodec_write_coder){
-        .opaque = r, .workers = WORKERS, .takes = takes, .look = look, .code = code};
+    *coder = (struct wcodec_write_coder){.opaque = r,
+                                         .workers = WORKERS,
+                                         .takes = takes,
+                                         .look = wcodec_save_look,
+                                         .code = code,
+                                         .read = wcodec_save_read};
     return true;
 }

@@ -12,7 +12,7 @@ enum { SECRET_WORDS = XXH_SECRET_DEFAULT_SIZE / 8 };
 
 wcodec_status wcodec_save_hash(const struct wcodec_save_request *r, struct wcodec_save_lane *lane,
                                struct wcodec_memory *elements, uint64_t at, uint64_t count,
-                               uint64_t to, wcodec_error *err)
+                               unsigned leaf_log2, uint64_t to, wcodec_error *err)
 {
     uint64_t secret[SECRET_WORDS];
     const struct wcodec_tensor_leaves l = {.elements = elements,
@@ -20,6 +20,7 @@ wcodec_status wcodec_save_hash(const struct wcodec_save_request *r, struct wcode
                                            .out = lane->work.memory,
                                            .out_at = to,
                                            .count = count,
+                                           .leaf_log2 = leaf_log2,
                                            .secret = secret};
     for (unsigned i = 0; i < SECRET_WORDS; i++)
         secret[i] = wcodec_load_u64(XXH3_kSecret + 8 * (size_t)i);

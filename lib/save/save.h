@@ -79,11 +79,19 @@ wcodec_status wcodec_save_lane_take(struct wcodec_save_request *request,
                                     struct wcodec_save_lane **lane, wcodec_error *err);
 void wcodec_save_lane_give(struct wcodec_save_request *request, struct wcodec_save_lane *lane);
 
-/* Give the hashing of `count` leaves (not 0) of `elements`, from `at` on, to the lane's queue:
- * XXH3-128s to `to` of its work memory, a multiple of 256, as backends' deltas have them. */
+/* Give the hashing of `count` leaves (not 0) of 2^leaf_log2 bytes of `elements`, from `at` on, to
+ * the lane's queue: XXH3-128s to `to` of its work memory, a multiple of 256, as backends' deltas
+ * have them. */
+enum { WCODEC_SAVE_LEAF_LOG2 = 16 };
 wcodec_status wcodec_save_hash(const struct wcodec_save_request *request,
                                struct wcodec_save_lane *lane, struct wcodec_memory *elements,
-                               uint64_t at, uint64_t count, uint64_t to, wcodec_error *err);
+                               uint64_t at, uint64_t count, unsigned leaf_log2, uint64_t to,
+                               wcodec_error *err);
+
+/* What `look` asks for of the tensor at `offset` of the file, which is in the device's memory: a
+ * function of struct wcodec_write_coder, whose `opaque` is the request. */
+wcodec_status wcodec_save_look(void *request, uint64_t offset, const struct wcodec_write_look *look,
+                               wcodec_error *err);
 
 /* The other way, for weights that change where they are: bytes of a tensor in a device's memory,
  * which the host does not see. Errors do not name it. */

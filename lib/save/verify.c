@@ -58,11 +58,12 @@ static wcodec_status compare_leaves(struct wcodec_save_coding *k, uint64_t first
     const uint64_t size = count * DIGEST, to = k->own.directory.offset,
                    second = wcodec_align_u64(size, WCODEC_SAVE_ALIGNMENT);
     uint8_t *const staged = p->lane->staging.data;
-    wcodec_status status = wcodec_save_hash(p->request, p->lane, k->own.elements,
-                                            k->own.elements_at + first * LEAF, count, to, err);
+    wcodec_status status =
+        wcodec_save_hash(p->request, p->lane, k->own.elements, k->own.elements_at + first * LEAF,
+                         count, WCODEC_SAVE_LEAF_LOG2, to, err);
     if (status == WCODEC_OK)
         status = wcodec_save_hash(p->request, p->lane, k->own.work, first * LEAF, count,
-                                  to + second, err);
+                                  WCODEC_SAVE_LEAF_LOG2, to + second, err);
     if (status == WCODEC_OK)
         status = p->b->copy_out(p->lane->queue, staged, k->own.work, to, second + size, err);
     if (status == WCODEC_OK)

@@ -62,7 +62,7 @@ static wcodec_status bring_digests(struct wcodec_save_request *r, uint64_t tenso
     if (count != 0)
         status = wcodec_staging_reserve(&r->owner, &lane->work, WCODEC_MEMORY_DEVICE, size, err);
     if (status == WCODEC_OK && count != 0)
-        status = wcodec_save_hash(r, lane, place->memory, at, count, 0, err);
+        status = wcodec_save_hash(r, lane, place->memory, at, count, WCODEC_SAVE_LEAF_LOG2, 0, err);
     if (status == WCODEC_OK && count != 0)
         status = b->copy_out(lane->queue, lane->staging.data, lane->work.memory, 0, size, err);
     if (status == WCODEC_OK && left != 0)

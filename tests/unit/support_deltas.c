@@ -26,6 +26,7 @@ struct deltas {
     struct wcodec_queue *queue;
     uint64_t seed;
     unsigned faults, good; /* damaged streams */
+    uint64_t changed;      /* elements that were found to be */
 };
 
 /* A tensor, what it is to become, and the tiles that say so. */
@@ -79,9 +80,9 @@ static uint8_t *random_bytes(struct deltas *d, uint64_t size)
     return bytes;
 }
 
-static void check_leaves(struct deltas *d, uint64_t count, uint64_t before)
+static void check_leaves(struct deltas *d, uint64_t count, unsigned leaf_log2, uint64_t before)
 {
-    const uint64_t size = count * WCODEC_LEAF_BYTES;
+    const uint64_t leaf = (uint64_t)1 << leaf_log2, size = count * leaf;
     uint8_t *bytes = random_bytes(d, before + size);
     uint64_t secret[24], *got = malloc((size_t)count * 16);
     struct wcodec_memory *elements = allocate(d, before + size), *out = allocate(d, count * 16);
@@ -90,21 +91,148 @@ static void check_leaves(struct deltas *d, uint64_t count, uint64_t before)
     for (unsigned i = 0; i < 24; i++)
         secret[i] = wcodec_load_u64(XXH3_kSecret + 8 * (size_t)i);
     if (count > 1)
-        memset(bytes + before, 0, WCODEC_LEAF_BYTES);
+        memset(bytes + before, 0, (size_t)leaf);
     put(d, elements, bytes, before + size);
-    const struct wcodec_tensor_leaves leaves = {
-        .elements = elements, .elements_at = before, .out = out, .count = count, .secret = secret};
+    const struct wcodec_tensor_leaves leaves = {.elements = elements,
+                                                .elements_at = before,
+                                                .out = out,
+                                                .count = count,
+                                                .leaf_log2 = leaf_log2,
+                                                .secret = secret};
     ok(d->b->deltas->hash(d->queue, &leaves, &err), &err);
     get(d, out, 0, got, count * 16);
     for (uint64_t i = 0; i < count; i++) {
         const struct wcodec_tree_hash h =
-            wcodec_leaf_plain(bytes + before + i * WCODEC_LEAF_BYTES, WCODEC_LEAF_BYTES);
+            wcodec_leaf_plain(bytes + before + i * leaf, (size_t)leaf);
         assert_true(got[2 * i] == h.low && got[2 * i + 1] == h.high);
+        assert_int_equal((uint32_t)got[2 * i], wcodec_delta_check(bytes + before + i * leaf, leaf));
     }
     d->b->memory_free(out);
     d->b->memory_free(elements);
     free(got);
     free(bytes);
+}
+
+static unsigned length_of(uint64_t v)
+{
+    unsigned bits = 0;
+    while (bits < 64 && v >> bits != 0)
+        bits++;
+    return bits;
+}
+
+/* A tensor, and where it differs from its base, by the device; what is joined may be less than its
+ * tiles have, of which slots have room for some. */
+struct changes {
+    struct wcodec_tensor_changes c;
+    struct wcodec_changes_work w;
+    uint8_t *elements, *base;
+    struct wcodec_changed_tile *found;
+    uint8_t *joined;
+};
+
+/* What it found in one tile; returns how many of it were joined. */
+static uint32_t check_changed(const struct changes *x, uint32_t tile, uint64_t before)
+{
+    const unsigned log2 = x->c.element_log2;
+    const uint64_t first = (uint64_t)tile << x->c.tile_log2, left = x->c.count - first,
+                   most = (uint64_t)1 << x->c.tile_log2, end = first + (left < most ? left : most);
+    const uint8_t *values = x->joined + (x->w.values - x->w.positions),
+                  *bases = x->joined + (x->w.bases - x->w.positions);
+    uint32_t count = 0, zigzag = 0, by_xor = 0, kept = 0;
+    for (uint64_t i = first; i < end; i++) {
+        const uint64_t e = wcodec_delta_load(x->elements, i, log2),
+                       b = wcodec_delta_load(x->base, i, log2);
+        if (e == b)
+            continue;
+        zigzag += length_of(wcodec_zigzag((e - b) & wcodec_delta_mask(log2), log2));
+        by_xor += length_of(e ^ b);
+        if (count++ >= x->c.slot)
+            continue;
+        uint16_t position;
+        memcpy(&position, x->joined + 2 * (before + kept), 2);
+        assert_int_equal(position, i - first);
+        assert_true(wcodec_delta_load(values, before + kept, log2) == e);
+        assert_true(wcodec_delta_load(bases, before + kept, log2) == b);
+        kept++;
+    }
+    assert_int_equal(x->found[tile].count, count);
+    assert_int_equal(x->found[tile].zigzag_bits, zigzag);
+    assert_int_equal(x->found[tile].xor_bits, by_xor);
+    return kept;
+}
+
+static void find_changes(struct deltas *d, struct changes *x)
+{
+    const uint64_t size = x->c.count << x->c.element_log2;
+    wcodec_error err = {0};
+    x->c.elements = allocate(d, x->c.elements_at + size);
+    x->c.base = allocate(d, x->c.base_at + size);
+    ok(d->b->copy_in(d->queue, x->c.elements, x->c.elements_at, x->elements, size, &err), &err);
+    ok(d->b->copy_in(d->queue, x->c.base, x->c.base_at, x->base, size, &err), &err);
+    x->w = wcodec_changes_work(&x->c);
+    uint8_t *fill = malloc((size_t)x->w.size + GUARD);
+    assert_non_null(fill);
+    memset(fill, 0xee, (size_t)x->w.size + GUARD);
+    x->c.work = allocate(d, x->w.size + GUARD);
+    put(d, x->c.work, fill, x->w.size + GUARD);
+    ok(d->b->deltas->find(d->queue, &x->c, &err), &err);
+    x->found = malloc(x->w.tiles * sizeof *x->found);
+    uint32_t *firsts = malloc(4 * (size_t)x->w.tiles);
+    assert_true(x->found != NULL && firsts != NULL);
+    get(d, x->c.work, x->w.counts, x->found, x->w.tiles * sizeof *x->found);
+    for (uint32_t i = 0; i < x->w.tiles; i++) {
+        firsts[i] = (uint32_t)x->c.all;
+        x->c.all += x->found[i].count < x->c.slot ? x->found[i].count : x->c.slot;
+    }
+    x->w = wcodec_changes_work(&x->c);
+    ok(d->b->copy_in(d->queue, x->c.work, x->w.firsts, firsts, 4 * (uint64_t)x->w.tiles, &err),
+       &err);
+    ok(d->b->deltas->join(d->queue, &x->c, &err), &err);
+    assert_true(x->w.end <= x->w.size);
+    x->joined = malloc((size_t)(x->w.end - x->w.positions) + 1);
+    assert_non_null(x->joined);
+    get(d, x->c.work, x->w.positions, x->joined, x->w.end - x->w.positions);
+    get(d, x->c.work, x->w.size, fill, GUARD);
+    for (unsigned i = 0; i < GUARD; i++)
+        assert_int_equal(fill[i], 0xee);
+    free(fill);
+    free(firsts);
+}
+
+static void check_changes(struct deltas *d)
+{
+    const uint64_t r = support_random(&d->seed), one_in = (uint64_t)1 << (r >> 8) % 9;
+    struct changes x = {.c = {.element_log2 = r & 3,
+                              .tile_log2 = (uint8_t)(12 + (r >> 2 & 1)),
+                              .slot = 8u << (r >> 16) % 10,
+                              .elements_at = 16 * (r >> 24 & 7),
+                              .base_at = 16 * (r >> 28 & 7),
+                              .count = 1 + (r >> 32) % (r >> 30 & 3 ? 20000 : 40)}};
+    const unsigned log2 = x.c.element_log2;
+    const uint64_t size = x.c.count << log2;
+    uint64_t before = 0;
+    x.base = random_bytes(d, size);
+    x.elements = malloc((size_t)size + 8);
+    assert_non_null(x.elements);
+    memcpy(x.elements, x.base, (size_t)size);
+    for (uint64_t i = 0; i < x.c.count; i++)
+        if (support_random(&d->seed) % one_in == 0 && (r >> 60 == 0 || i >> 12 & 1))
+            wcodec_delta_store(x.elements, i, log2,
+                               wcodec_delta_load(x.base, i, log2) +
+                                   (support_random(&d->seed) >> support_random(&d->seed) % 64));
+    find_changes(d, &x);
+    for (uint32_t i = 0; i < x.w.tiles; i++)
+        before += check_changed(&x, i, before);
+    assert_int_equal(before, x.c.all);
+    d->changed += before;
+    d->b->memory_free(x.c.elements);
+    d->b->memory_free(x.c.base);
+    d->b->memory_free(x.c.work);
+    free(x.joined);
+    free(x.found);
+    free(x.elements);
+    free(x.base);
 }
 
 /* Of which tiles one element in `one_in` differs, by a little or by anything. */
@@ -270,7 +398,12 @@ void support_deltas(const struct wcodec_backend *backend, struct wcodec_device *
     wcodec_error err = {0};
     ok(backend->queue_create(device, &d.queue, &err), &err);
     for (unsigned i = 0; i < 3; i++)
-        check_leaves(&d, 1 + 6 * (uint64_t)i, 16 * (support_random(&d.seed) % 5));
+        check_leaves(&d, 1 + 6 * (uint64_t)i, 16, 16 * (support_random(&d.seed) % 5));
+    for (unsigned log2 = 13; log2 < 20; log2++)
+        check_leaves(&d, 2, log2, 16 * (support_random(&d.seed) % 5));
+    for (unsigned i = 0; i < tensors; i++)
+        check_changes(&d);
+    assert_true(tensors < 10 || d.changed > 1000);
     for (unsigned i = 0; i < tensors; i++) {
         uint32_t faults[TILES_MOST];
         struct delta x;
