@@ -81,9 +81,14 @@ static inline void wcodec_delta_encode_options_init(wcodec_delta_encode_options 
  * wcodec_delta_free(); with it, both may be NULL, *message is set to NULL, and *size is set.
  * `options` and `report` may be NULL. From any thread, several at once.
  *
- * Tensors in the host's memory are read where they are; of a device's, one with the one it is
- * matched with is brought to the host at a time. Memory beside that: as a writer takes
- * (wcodec/writer.h), and the message.
+ * Tensors in the host's memory are read where they are. Of both snapshots in one device's memory
+ * (CUDA, and OpenCL devices that are no processors), those of 1 MiB and more at offsets that are
+ * multiples of 16 are hashed and compared there; what differs comes to the host, which codes it,
+ * where no more than one element in 16 does in any tile of 16384 or 65536. That takes pinned memory
+ * for these elements, old and new ones, and 2 bytes for each, of four tensors at once, and on the
+ * device at most three eighths of a tensor, or of 512 MiB of elements of 16 bits. Of any other
+ * tensor, it and the one it is matched with are brought to the host at a time; WCODEC_LOG_INFO says
+ * why. Memory beside that: as a writer takes (wcodec/writer.h), and the message.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (an item, option or queue that is wrong, or two items of
  * one name), WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO (of `write`), WCODEC_ERROR_LIMIT,

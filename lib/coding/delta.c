@@ -162,24 +162,13 @@ bool wcodec_delta_code_make(struct wcodec_delta_code *code)
     return used == 1u << code->longest;
 }
 
-static unsigned bits_of(uint64_t number)
-{
-#if defined(__GNUC__)
-    return number != 0 ? 64 - (unsigned)__builtin_clzll(number) : 0;
-#else
-    unsigned bits = 0;
-    while (bits < 64 && number >> bits != 0)
-        bits++;
-    return bits;
-#endif
-}
-
 unsigned wcodec_delta_class(uint64_t number, unsigned direct)
 {
     if (number <= direct)
         return (unsigned)number - 1;
-    const unsigned bits = bits_of(number);
-    return direct + 2 * (bits - bits_of(direct + 1)) + (unsigned)(number >> (bits - 2) & 1);
+    const unsigned bits = wcodec_delta_bits(number);
+    return direct + 2 * (bits - wcodec_delta_bits(direct + 1)) +
+           (unsigned)(number >> (bits - 2) & 1);
 }
 
 /* Bits of a stream, the lowest of a byte first; zeros after its end. */
@@ -228,31 +217,78 @@ static uint64_t take_number(struct bits *b, const struct wcodec_delta_code *code
     b->taken += length;
     if (class < direct)
         return class + 1;
-    const unsigned below = (class - direct) / 2 + bits_of(direct + 1) - 2;
+    const unsigned below = (class - direct) / 2 + wcodec_delta_bits(direct + 1) - 2;
     return (uint64_t)(2 + ((class - direct) & 1)) << below | take_long(b, below);
+}
+
+/* Numbers of a sparse tile. */
+struct numbers {
+    const struct wcodec_delta_side *side;
+    struct bits bits;
+    uint64_t at, count, size;
+};
+
+/* The next element that differs, number *at of the tile, and its value. *valid: false, the stream
+ * is none. Returns false at the end. */
+static inline bool take_change(struct numbers *n, uint64_t *at, uint64_t *value, bool *valid)
+{
+    *valid = true;
+    if (n->at >= n->count)
+        return false;
+    const uint64_t gap = take_number(&n->bits, &n->side->gaps, WCODEC_DELTA_GAP_DIRECT) - 1;
+    *valid = gap <= n->count - n->at && n->bits.taken <= 8 * n->size;
+    if (!*valid)
+        return false;
+    n->at += gap;
+    if (n->at == n->count)
+        return false;
+    *value = take_number(&n->bits, &n->side->values, WCODEC_DELTA_VALUE_DIRECT);
+    *valid = *value <= wcodec_delta_mask(n->side->delta->element_log2);
+    *at = n->at++;
+    return *valid;
+}
+
+/* Does the stream end where it has to, with zeros? */
+static bool is_over(const struct bits *b, const uint8_t *stream, uint64_t size)
+{
+    return (b->taken + 7) / 8 == size &&
+           (b->taken % 8 == 0 || stream[size - 1] >> b->taken % 8 == 0);
+}
+
+static uint64_t changed(const struct wcodec_delta_side *side, uint64_t base, uint64_t value)
+{
+    return side->delta->xor_values ? base ^ value : base + wcodec_unzigzag(value);
 }
 
 bool wcodec_delta_patch(const struct wcodec_delta_side *side, const uint8_t *stream, uint64_t size,
                         uint64_t count, uint8_t *elements)
 {
     const unsigned log2 = side->delta->element_log2;
+    struct numbers n = {
+        .side = side, .bits = {.at = stream, .end = stream + size}, .count = count, .size = size};
+    uint64_t at = 0, value = 0;
+    bool valid;
+    while (take_change(&n, &at, &value, &valid))
+        wcodec_delta_store(elements, at, log2,
+                           changed(side, wcodec_delta_load(elements, at, log2), value));
+    return valid && is_over(&n.bits, stream, size);
+}
+
+bool wcodec_delta_is_stream_of(const struct wcodec_delta_side *side, const uint8_t *stream,
+                               uint64_t size, uint64_t count, const struct wcodec_delta_changes *c)
+{
+    const unsigned log2 = side->delta->element_log2;
     const uint64_t mask = wcodec_delta_mask(log2);
-    struct bits b = {.at = stream, .end = stream + size};
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t gap = take_number(&b, &side->gaps, WCODEC_DELTA_GAP_DIRECT) - 1;
-        if (gap > count - i || b.taken > 8 * size)
+    struct numbers n = {
+        .side = side, .bits = {.at = stream, .end = stream + size}, .count = count, .size = size};
+    uint64_t at = 0, value = 0, i = 0;
+    bool valid;
+    for (; take_change(&n, &at, &value, &valid); i++)
+        if (i >= c->count || c->positions[i] != at ||
+            (changed(side, wcodec_delta_load(c->base, i, log2), value) & mask) !=
+                wcodec_delta_load(c->elements, i, log2))
             return false;
-        i += gap;
-        if (i == count)
-            break;
-        const uint64_t value = take_number(&b, &side->values, WCODEC_DELTA_VALUE_DIRECT);
-        if (value > mask)
-            return false;
-        const uint64_t base = wcodec_delta_load(elements, i, log2);
-        wcodec_delta_store(elements, i, log2,
-                           side->delta->xor_values ? base ^ value : base + wcodec_unzigzag(value));
-    }
-    return (b.taken + 7) / 8 == size && (b.taken % 8 == 0 || stream[size - 1] >> b.taken % 8 == 0);
+    return valid && i == c->count && is_over(&n.bits, stream, size);
 }
 
 void wcodec_delta_combine(unsigned mode, unsigned element_log2, const uint8_t *coded,

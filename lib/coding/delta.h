@@ -125,6 +125,13 @@ uint32_t wcodec_delta_check(const void *bytes, uint64_t size);
  * no valid one. */
 bool wcodec_delta_patch(const struct wcodec_delta_side *side, const uint8_t *stream, uint64_t size,
                         uint64_t count, uint8_t *elements);
+/* Would it bring the base's elements that are known to differ to what they are to be, and no
+ * others?
+ */
+struct wcodec_delta_changes;
+bool wcodec_delta_is_stream_of(const struct wcodec_delta_side *side, const uint8_t *stream,
+                               uint64_t size, uint64_t count,
+                               const struct wcodec_delta_changes *changes);
 /* The same by the coded elements of a part, of mode DIFFERENCE or XOR. */
 void wcodec_delta_combine(unsigned mode, unsigned element_log2, const uint8_t *coded,
                           uint64_t count, uint8_t *elements);
@@ -187,6 +194,19 @@ static inline uint64_t wcodec_unzigzag(uint64_t number)
     return number >> 1 ^ (0 - (number & 1));
 }
 
+/* Bits of a number. */
+static inline unsigned wcodec_delta_bits(uint64_t number)
+{
+#if defined(__GNUC__)
+    return number != 0 ? 64 - (unsigned)__builtin_clzll(number) : 0;
+#else
+    unsigned bits = 0;
+    while (bits < 64 && number >> bits != 0)
+        bits++;
+    return bits;
+#endif
+}
+
 /* Classes of numbers from 1 on, of which `direct` have one each; then every octave has two. */
 unsigned wcodec_delta_class(uint64_t number, unsigned direct);
 enum { WCODEC_DELTA_GAP_DIRECT = 1, WCODEC_DELTA_VALUE_DIRECT = 16 };
@@ -198,6 +218,16 @@ struct wcodec_delta_counts {
 };
 void wcodec_delta_count(unsigned element_log2, bool xor_values, const uint8_t *elements,
                         const uint8_t *base, uint64_t count, struct wcodec_delta_counts *counts);
+/* The same of elements of which it is known already where they differ, from the base's. */
+struct wcodec_delta_changes {
+    uint64_t count;            /* that differ */
+    const uint16_t *positions; /* of each in its tile, ascending, in this machine's order */
+    const uint8_t *elements, *base;
+};
+void wcodec_delta_count_changes(unsigned element_log2, bool xor_values,
+                                const struct wcodec_delta_changes *changes, uint64_t count,
+                                struct wcodec_delta_counts *counts);
+
 /* Lengths of a code from counts, of which `classes` there are. */
 void wcodec_delta_code_plan(const uint64_t *counts, unsigned classes,
                             struct wcodec_delta_code *code);
@@ -210,5 +240,9 @@ uint64_t wcodec_delta_stream(const struct wcodec_delta_code *gaps,
                              const struct wcodec_delta_code *values, unsigned element_log2,
                              bool xor_values, const uint8_t *elements, const uint8_t *base,
                              uint64_t count, uint8_t *to);
+uint64_t wcodec_delta_stream_changes(const struct wcodec_delta_code *gaps,
+                                     const struct wcodec_delta_code *values, unsigned element_log2,
+                                     bool xor_values, const struct wcodec_delta_changes *changes,
+                                     uint64_t count, uint8_t *to);
 
 #endif

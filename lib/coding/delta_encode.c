@@ -5,18 +5,42 @@
 
 #include "coding/delta.h"
 
-/* Elements that differ, in order. */
+/* Elements that differ, in order: they are looked for, or known. */
 struct walk {
     const uint8_t *elements, *base;
     uint64_t at, count;
     unsigned element_log2;
     bool xor_values;
+    const struct wcodec_delta_changes *changes; /* NULL: not known */
+    uint64_t number;                            /* of the next one of them */
 };
+
+static uint64_t value_of(const struct walk *w, uint64_t e, uint64_t b)
+{
+    return w->xor_values
+               ? e ^ b
+               : wcodec_zigzag((e - b) & wcodec_delta_mask(w->element_log2), w->element_log2);
+}
+
+static bool next_known(struct walk *w, uint64_t *gap, uint64_t *value)
+{
+    const struct wcodec_delta_changes *c = w->changes;
+    *gap = w->count - w->at;
+    if (w->number == c->count)
+        return false;
+    *gap = c->positions[w->number] - w->at;
+    *value = value_of(w, wcodec_delta_load(c->elements, w->number, w->element_log2),
+                      wcodec_delta_load(c->base, w->number, w->element_log2));
+    w->at = (uint64_t)c->positions[w->number++] + 1;
+    return true;
+}
 
 /* The next one: how many elements are before it, and its value; false: `gap` elements are left. */
 static bool next(struct walk *w, uint64_t *gap, uint64_t *value)
 {
     const uint64_t begin = w->at;
+    if (w->changes != NULL)
+        return next_known(w, gap, value);
     w->at = wcodec_delta_skip(w->elements, w->base, w->at, w->count, w->element_log2);
     for (; w->at < w->count; w->at++) {
         const uint64_t e = wcodec_delta_load(w->elements, w->at, w->element_log2),
@@ -24,13 +48,22 @@ static bool next(struct walk *w, uint64_t *gap, uint64_t *value)
         if (e == b)
             continue;
         *gap = w->at++ - begin;
-        *value = w->xor_values
-                     ? e ^ b
-                     : wcodec_zigzag((e - b) & wcodec_delta_mask(w->element_log2), w->element_log2);
+        *value = value_of(w, e, b);
         return true;
     }
     *gap = w->count - begin;
     return false;
+}
+
+static void count_walk(struct walk *w, struct wcodec_delta_counts *counts)
+{
+    uint64_t gap, value;
+    while (next(w, &gap, &value)) {
+        counts->gaps[wcodec_delta_class(gap + 1, WCODEC_DELTA_GAP_DIRECT)]++;
+        counts->values[wcodec_delta_class(value, WCODEC_DELTA_VALUE_DIRECT)]++;
+    }
+    if (gap != 0)
+        counts->gaps[wcodec_delta_class(gap + 1, WCODEC_DELTA_GAP_DIRECT)]++;
 }
 
 void wcodec_delta_count(unsigned element_log2, bool xor_values, const uint8_t *elements,
@@ -41,13 +74,16 @@ void wcodec_delta_count(unsigned element_log2, bool xor_values, const uint8_t *e
                      .count = count,
                      .element_log2 = element_log2,
                      .xor_values = xor_values};
-    uint64_t gap, value;
-    while (next(&w, &gap, &value)) {
-        counts->gaps[wcodec_delta_class(gap + 1, WCODEC_DELTA_GAP_DIRECT)]++;
-        counts->values[wcodec_delta_class(value, WCODEC_DELTA_VALUE_DIRECT)]++;
-    }
-    if (gap != 0)
-        counts->gaps[wcodec_delta_class(gap + 1, WCODEC_DELTA_GAP_DIRECT)]++;
+    count_walk(&w, counts);
+}
+
+void wcodec_delta_count_changes(unsigned element_log2, bool xor_values,
+                                const struct wcodec_delta_changes *changes, uint64_t count,
+                                struct wcodec_delta_counts *counts)
+{
+    struct walk w = {
+        .count = count, .element_log2 = element_log2, .xor_values = xor_values, .changes = changes};
+    count_walk(&w, counts);
 }
 
 /* Nodes of a tree of words: leaves first, then what joins two. */
@@ -132,36 +168,57 @@ size_t wcodec_delta_codes_write(const struct wcodec_delta_code *gaps,
 struct bits {
     uint8_t *at;
     uint64_t buffer;
-    unsigned filled;
+    unsigned filled; /* less than 8 between numbers */
 };
 
-/* At most 32. */
-static void put(struct bits *b, uint64_t v, unsigned count)
+/* At most 56, of which those above are 0. Eight bytes are written, and what is no whole one again.
+ */
+static inline void put(struct bits *b, uint64_t v, unsigned count)
 {
-    b->buffer |= (v & (((uint64_t)1 << count) - 1)) << b->filled;
-    for (b->filled += count; b->filled >= 8; b->filled -= 8, b->buffer >>= 8)
-        *b->at++ = (uint8_t)b->buffer;
+    b->buffer |= v << b->filled;
+    b->filled += count;
+    wcodec_store_u64(b->at, b->buffer);
+    b->at += b->filled / 8;
+    b->buffer = b->filled < 64 ? b->buffer >> (b->filled & ~7u) : 0;
+    b->filled &= 7;
 }
 
-static void put_number(struct bits *b, const struct wcodec_delta_code *code, unsigned direct,
-                       uint64_t number)
+/* A word, and the bits below the two that its class says. */
+static inline void put_number(struct bits *b, const struct wcodec_delta_code *code, unsigned direct,
+                              uint64_t number)
 {
-    const unsigned class = wcodec_delta_class(number, direct);
-    unsigned below = 0;
-    put(b, code->words[class], code->single ? 0 : code->lengths[class]);
-    if (number <= direct)
+    const unsigned class = wcodec_delta_class(number, direct),
+                   length = code->single ? 0 : code->lengths[class],
+                   below = number > direct ? wcodec_delta_bits(number) - 2 : 0;
+    const uint64_t rest = number & (((uint64_t)1 << below) - 1),
+                   word = length != 0 ? code->words[class] : 0;
+    if (length + below <= 56) {
+        put(b, word | rest << length, length + below);
         return;
-    while (below < 62 && number >> (below + 2) != 0)
-        below++;
-    put(b, number, below < 32 ? below : 32);
-    if (below > 32)
-        put(b, number >> 32, below - 32);
+    }
+    put(b, word, length);
+    put(b, rest & 0xffffffff, 32);
+    put(b, rest >> 32, below - 32);
 }
 
 uint64_t wcodec_delta_stream_most(unsigned element_log2, uint64_t count)
 {
     /* Two words, and what is below; each element, and the end. */
     return (2 * WCODEC_DELTA_CODE_BITS + 16 + (8u << element_log2)) / 8 * (count + 1) + 8;
+}
+
+static uint64_t write_walk(struct walk *w, const struct wcodec_delta_code *gaps,
+                           const struct wcodec_delta_code *values, uint8_t *to)
+{
+    struct bits b = {.at = to};
+    uint64_t gap, value;
+    while (next(w, &gap, &value)) {
+        put_number(&b, gaps, WCODEC_DELTA_GAP_DIRECT, gap + 1);
+        put_number(&b, values, WCODEC_DELTA_VALUE_DIRECT, value);
+    }
+    if (gap != 0)
+        put_number(&b, gaps, WCODEC_DELTA_GAP_DIRECT, gap + 1);
+    return (uint64_t)(b.at - to) + (b.filled != 0);
 }
 
 uint64_t wcodec_delta_stream(const struct wcodec_delta_code *gaps,
@@ -174,15 +231,15 @@ uint64_t wcodec_delta_stream(const struct wcodec_delta_code *gaps,
                      .count = count,
                      .element_log2 = element_log2,
                      .xor_values = xor_values};
-    struct bits b = {.at = to};
-    uint64_t gap, value;
-    while (next(&w, &gap, &value)) {
-        put_number(&b, gaps, WCODEC_DELTA_GAP_DIRECT, gap + 1);
-        put_number(&b, values, WCODEC_DELTA_VALUE_DIRECT, value);
-    }
-    if (gap != 0)
-        put_number(&b, gaps, WCODEC_DELTA_GAP_DIRECT, gap + 1);
-    if (b.filled > 0)
-        *b.at++ = (uint8_t)b.buffer;
-    return (uint64_t)(b.at - to);
+    return write_walk(&w, gaps, values, to);
+}
+
+uint64_t wcodec_delta_stream_changes(const struct wcodec_delta_code *gaps,
+                                     const struct wcodec_delta_code *values, unsigned element_log2,
+                                     bool xor_values, const struct wcodec_delta_changes *changes,
+                                     uint64_t count, uint8_t *to)
+{
+    struct walk w = {
+        .count = count, .element_log2 = element_log2, .xor_values = xor_values, .changes = changes};
+    return write_walk(&w, gaps, values, to);
 }

@@ -33,6 +33,7 @@ struct delta_work {
     wcodec_context *context;
     const struct wcodec_encode_settings *settings;
     const uint8_t *data, *base;
+    const struct wcodec_delta_found *found; /* NULL, or in their place */
     struct wcodec_delta d;
     struct delta_tile *tiles;
     uint8_t **streams; /* of each group */
@@ -45,6 +46,23 @@ struct delta_work {
     const struct wcodec_delta_side *side;
     atomic_bool failed, wrong;
 };
+
+bool wcodec_delta_is_sparse(uint64_t count, uint64_t changed)
+{
+    return changed <= count / FEW || count < SAMPLES;
+}
+
+uint32_t wcodec_delta_most_changed(unsigned tile_log2)
+{
+    return (1u << tile_log2) / FEW;
+}
+
+unsigned wcodec_delta_tile_log2(const struct wcodec_encode_settings *settings, uint64_t elements)
+{
+    if (settings->tile_log2 != 0)
+        return settings->tile_log2;
+    return elements >= MANY ? WCODEC_TILE_LOG2_MAX : TILE_LOG2_FEW;
+}
 
 static unsigned length_of(uint64_t v)
 {
@@ -120,7 +138,7 @@ static uint8_t choose_mode(const struct delta_work *w, uint64_t begin, uint64_t 
     uint8_t best = WCODEC_DELTA_SPARSE;
     if (changed == 0)
         return WCODEC_DELTA_EQUAL;
-    if (changed <= count / FEW || count < SAMPLES)
+    if (wcodec_delta_is_sparse(count, changed))
         return best;
     double least = sparse_bits(w, begin, count);
     for (unsigned m = WCODEC_DELTA_ALONE; m < WCODEC_DELTA_MODES; m++) {
@@ -152,10 +170,13 @@ static void count_task(void *argument, size_t i)
     const unsigned log2 = w->d.element_log2;
     const uint64_t at = (uint64_t)i << w->d.tile_log2 << log2;
     struct wcodec_delta_counts c = {{0}, {0}};
+    const uint64_t count = wcodec_delta_tile_elements(&w->d, i);
     if (w->tiles[i].mode != WCODEC_DELTA_SPARSE)
         return;
-    wcodec_delta_count(log2, w->d.xor_values, w->data + at, w->base + at,
-                       wcodec_delta_tile_elements(&w->d, i), &c);
+    if (w->found != NULL)
+        wcodec_delta_count_changes(log2, w->d.xor_values, &w->found->changes[i], count, &c);
+    else
+        wcodec_delta_count(log2, w->d.xor_values, w->data + at, w->base + at, count, &c);
     pthread_mutex_lock(&w->lock);
     for (unsigned k = 0; k < WCODEC_DELTA_GAPS; k++)
         w->counts.gaps[k] += c.gaps[k];
@@ -168,6 +189,18 @@ static size_t group_end(const struct delta_work *w, size_t group)
 {
     const uint64_t end = (uint64_t)(group + 1) * GROUP;
     return (size_t)(end < w->d.tiles ? end : w->d.tiles);
+}
+
+static uint64_t write_stream(const struct delta_work *w, size_t i, uint8_t *to)
+{
+    const unsigned log2 = w->d.element_log2;
+    const uint64_t at = (uint64_t)i << w->d.tile_log2 << log2,
+                   count = wcodec_delta_tile_elements(&w->d, i);
+    return w->found != NULL
+               ? wcodec_delta_stream_changes(&w->gaps, &w->values, log2, w->d.xor_values,
+                                             &w->found->changes[i], count, to)
+               : wcodec_delta_stream(&w->gaps, &w->values, log2, w->d.xor_values, w->data + at,
+                                     w->base + at, count, to);
 }
 
 static void stream_task(void *argument, size_t group)
@@ -188,12 +221,9 @@ static void stream_task(void *argument, size_t group)
     }
     for (size_t i = group * GROUP; i < end; i++) {
         struct delta_tile *t = &w->tiles[i];
-        const uint64_t at = (uint64_t)i << w->d.tile_log2 << log2;
         if (t->mode != WCODEC_DELTA_SPARSE)
             continue;
-        t->size = (uint32_t)wcodec_delta_stream(&w->gaps, &w->values, log2, w->d.xor_values,
-                                                w->data + at, w->base + at,
-                                                wcodec_delta_tile_elements(&w->d, i), bytes + size);
+        t->size = (uint32_t)write_stream(w, i, bytes + size);
         t->check = wcodec_delta_check(bytes + size, t->size);
         size += t->size;
     }
@@ -218,6 +248,20 @@ static void free_work(struct delta_work *w)
     pthread_mutex_destroy(&w->lock);
 }
 
+/* What choose_task() finds. */
+static void take_found(struct delta_work *w)
+{
+    for (uint64_t i = 0; i < w->d.tiles; i++) {
+        const uint64_t changed = w->found->changes[i].count;
+        w->tiles[i] =
+            (struct delta_tile){.changed = (uint32_t)changed,
+                                .result = w->found->results[i],
+                                .mode = changed == 0 ? WCODEC_DELTA_EQUAL : WCODEC_DELTA_SPARSE};
+    }
+    w->zigzag_bits = w->found->zigzag_bits;
+    w->xor_bits = w->found->xor_bits;
+}
+
 /* Modes of tiles, and the streams of those that are sparse. */
 static wcodec_status choose(struct delta_work *w, wcodec_error *err)
 {
@@ -228,7 +272,10 @@ static wcodec_status choose(struct delta_work *w, wcodec_error *err)
     w->stream_sizes = wcodec_alloc_zeroed(allocator, w->groups * sizeof *w->stream_sizes);
     if (w->tiles == NULL || w->streams == NULL || w->stream_sizes == NULL)
         return out_of_memory(err);
-    wcodec_run(w->context, choose_task, w, (size_t)w->d.tiles);
+    if (w->found != NULL)
+        take_found(w);
+    else
+        wcodec_run(w->context, choose_task, w, (size_t)w->d.tiles);
     if (wcodec_cancel_poll(w->settings->cancel))
         return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     for (uint64_t i = 0; i < w->d.tiles; i++)
@@ -280,30 +327,38 @@ static wcodec_status make_side(struct delta_work *w, uint8_t **side, uint64_t *r
     return WCODEC_OK;
 }
 
+static bool is_stream_right(const struct delta_work *w, size_t i, const uint8_t *stream,
+                            uint8_t *out)
+{
+    const unsigned log2 = w->d.element_log2;
+    const uint64_t at = (uint64_t)i << w->d.tile_log2 << log2,
+                   count = wcodec_delta_tile_elements(&w->d, i), size = w->tiles[i].size;
+    if (w->found != NULL)
+        return wcodec_delta_is_stream_of(w->side, stream, size, count, &w->found->changes[i]);
+    memcpy(out, w->base + at, (size_t)(count << log2));
+    return wcodec_delta_patch(w->side, stream, size, count, out) &&
+           memcmp(out, w->data + at, (size_t)(count << log2)) == 0;
+}
+
 static void verify_task(void *argument, size_t group)
 {
     struct delta_work *w = argument;
-    const unsigned log2 = w->d.element_log2;
     const size_t end = group_end(w, group);
     const uint8_t *stream = w->streams[group];
     if (stream == NULL)
         return;
-    uint8_t *out = wcodec_alloc(&w->context->allocator, (size_t)1 << (w->d.tile_log2 + log2));
+    uint8_t *out =
+        wcodec_alloc(&w->context->allocator, (size_t)1 << (w->d.tile_log2 + w->d.element_log2));
     if (out == NULL) {
         atomic_store(&w->failed, true);
         return;
     }
     for (size_t i = group * GROUP; i < end; i++) {
-        const struct delta_tile *t = &w->tiles[i];
-        const uint64_t at = (uint64_t)i << w->d.tile_log2 << log2,
-                       count = wcodec_delta_tile_elements(&w->d, i);
-        if (t->mode != WCODEC_DELTA_SPARSE)
+        if (w->tiles[i].mode != WCODEC_DELTA_SPARSE)
             continue;
-        memcpy(out, w->base + at, (size_t)(count << log2));
-        if (!wcodec_delta_patch(w->side, stream, t->size, count, out) ||
-            memcmp(out, w->data + at, (size_t)(count << log2)) != 0)
+        if (!is_stream_right(w, i, stream, out))
             atomic_store(&w->wrong, true);
-        stream += t->size;
+        stream += w->tiles[i].size;
     }
     wcodec_free(&w->context->allocator, out);
 }
@@ -503,6 +558,52 @@ static wcodec_status code_alone(wcodec_context *context,
     return WCODEC_OK;
 }
 
+/* Ends by free_work(). */
+static wcodec_status begin_work(struct delta_work *w, wcodec_dtype dtype, uint64_t size,
+                                const struct wcodec_delta_base *base, wcodec_error *err)
+{
+    memcpy(w->d.base, base->hash, sizeof w->d.base);
+    w->d.base_size = base->size;
+    w->d.element_log2 = (uint8_t)wcodec_dtype_element_log2(dtype);
+    if (size % ((uint64_t)1 << w->d.element_log2) != 0)
+        w->d.element_log2 = 0;
+    w->d.size = size;
+    w->d.elements = size >> w->d.element_log2;
+    w->d.tile_log2 = (uint8_t)wcodec_delta_tile_log2(w->settings, w->d.elements);
+    w->d.tiles = wcodec_div_up_u64(w->d.elements, (uint64_t)1 << w->d.tile_log2);
+    return pthread_mutex_init(&w->lock, NULL) == 0
+               ? WCODEC_OK
+               : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
+}
+
+/* May it be smaller without the base? */
+static bool alone_may_win(const struct wcodec_coded *coded, uint64_t size)
+{
+    return coded->payload_size > size / 8;
+}
+
+wcodec_status wcodec_delta_code_found(wcodec_context *context,
+                                      const struct wcodec_encode_settings *settings,
+                                      wcodec_dtype dtype, uint64_t size,
+                                      const struct wcodec_delta_base *base,
+                                      const struct wcodec_delta_found *found,
+                                      struct wcodec_coded *coded, bool *done, wcodec_error *err)
+{
+    struct delta_work w = {.context = context, .settings = settings, .found = found};
+    *done = false;
+    wcodec_status status = begin_work(&w, dtype, size, base, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = code_delta(&w, dtype, coded, err);
+    free_work(&w);
+    if (status != WCODEC_OK)
+        return status;
+    *done = !alone_may_win(coded, size);
+    if (!*done)
+        wcodec_coded_free(coded);
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_delta_code(wcodec_context *context,
                                 const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
                                 const void *data, uint64_t size,
@@ -511,22 +612,12 @@ wcodec_status wcodec_delta_code(wcodec_context *context,
 {
     struct delta_work w = {
         .context = context, .settings = settings, .data = data, .base = base->bytes};
-    memcpy(w.d.base, base->hash, sizeof w.d.base);
-    w.d.base_size = base->size;
-    w.d.element_log2 = (uint8_t)wcodec_dtype_element_log2(dtype);
-    if (size % ((uint64_t)1 << w.d.element_log2) != 0)
-        w.d.element_log2 = 0;
-    w.d.size = size;
-    w.d.elements = size >> w.d.element_log2;
-    w.d.tile_log2 = w.d.elements >= MANY ? WCODEC_TILE_LOG2_MAX : TILE_LOG2_FEW;
-    if (settings->tile_log2 != 0)
-        w.d.tile_log2 = settings->tile_log2;
-    w.d.tiles = wcodec_div_up_u64(w.d.elements, (uint64_t)1 << w.d.tile_log2);
-    if (pthread_mutex_init(&w.lock, NULL) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
-    wcodec_status status = code_delta(&w, dtype, coded, err);
+    wcodec_status status = begin_work(&w, dtype, size, base, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = code_delta(&w, dtype, coded, err);
     free_work(&w);
-    return status == WCODEC_OK && coded->payload_size > size / 8
+    return status == WCODEC_OK && alone_may_win(coded, size)
                ? code_alone(context, settings, dtype, data, size, coded, err)
                : status;
 }

@@ -5,6 +5,7 @@
 #ifndef WCODEC_ENCODE_DELTA_H
 #define WCODEC_ENCODE_DELTA_H
 
+#include "coding/delta.h"
 #include "encode/encode.h"
 
 /* What a tensor is a delta of. */
@@ -23,5 +24,28 @@ wcodec_status wcodec_delta_code(wcodec_context *context,
                                 const void *data, uint64_t size,
                                 const struct wcodec_delta_base *base, struct wcodec_coded *coded,
                                 wcodec_error *err);
+
+/* The same where somebody else has compared it with the base, which has no bytes here: all that
+ * differs, by tiles. */
+struct wcodec_delta_found {
+    unsigned tile_log2;                         /* wcodec_delta_tile_log2() */
+    const struct wcodec_delta_changes *changes; /* of each tile, few enough */
+    const uint32_t *results;                    /* wcodec_delta_check() of each tile's elements */
+    uint64_t zigzag_bits, xor_bits;             /* of all numbers, as struct wcodec_changed_tile */
+};
+
+/* What tiles a tensor of so many elements has; is one of `count` sparse in any case where so many
+ * differ; and how many may differ in a whole one, then. */
+unsigned wcodec_delta_tile_log2(const struct wcodec_encode_settings *settings, uint64_t elements);
+bool wcodec_delta_is_sparse(uint64_t count, uint64_t changed);
+uint32_t wcodec_delta_most_changed(unsigned tile_log2);
+
+/* *done: `coded` is set; false: it may be smaller without the base, which takes its elements. */
+wcodec_status wcodec_delta_code_found(wcodec_context *context,
+                                      const struct wcodec_encode_settings *settings,
+                                      wcodec_dtype dtype, uint64_t size,
+                                      const struct wcodec_delta_base *base,
+                                      const struct wcodec_delta_found *found,
+                                      struct wcodec_coded *coded, bool *done, wcodec_error *err);
 
 #endif

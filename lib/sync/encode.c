@@ -6,7 +6,7 @@
 #include "core/memory.h"
 #include "core/options.h"
 #include "format/base_fetch.h"
-#include "sync/sync.h"
+#include "sync/coder.h"
 #include "write/encode_options.h"
 #include "write/writer.h"
 #include <errno.h>
@@ -38,7 +38,8 @@ struct encoding {
     uint64_t *before_hashes, *after_hashes;
     uint8_t base[16];
     struct message message;
-    uint8_t *brought; /* a tensor of a device */
+    struct wcodec_sync_coder coder; /* of tensors in one device's memory */
+    uint8_t *brought;               /* a tensor of a device */
     uint64_t room;
 };
 
@@ -204,7 +205,10 @@ static wcodec_status write_tensor(struct encoding *e, wcodec_writer *writer, uin
 {
     const uint64_t size = e->after->declared.tensors[i].size;
     const uint8_t *bytes = wcodec_sync_host(e->after, i);
-    wcodec_status status = WCODEC_OK;
+    bool taken = false;
+    wcodec_status status = bytes == NULL ? wcodec_writer_placed(writer, &taken, err) : WCODEC_OK;
+    if (taken || status != WCODEC_OK)
+        return status;
     if (bytes == NULL && size > e->room) {
         wcodec_free(&e->context->allocator, e->brought);
         e->room = 0;
@@ -258,6 +262,9 @@ static wcodec_status encode(struct encoding *e, wcodec_encode_report *report, wc
         wcodec_writer_create(e->context, write_message, &e->message, &e->encode, &writer, err);
     if (status != WCODEC_OK)
         return status;
+    name_base(e, &e->coder.base);
+    if (wcodec_sync_coder_init(&e->coder, e->before, e->after))
+        wcodec_writer_set_coder(writer, &e->coder.write);
     status = declare(e, writer, err);
     for (uint64_t i = 0; i < e->after->declared.names.count && status == WCODEC_OK; i++)
         status = write_tensor(e, writer, i, err);

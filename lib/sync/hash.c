@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "sync/sync.h"
+#include "write/looked.h"
 
 enum { PIECE = 1 << 20, DIGEST = 16 };
 
@@ -18,7 +19,9 @@ struct hashing {
     wcodec_leaf_fn leaf;
     uint64_t *pieces;  /* of the tensors before each, and of all */
     uint64_t *digests; /* the same in leaves */
-    uint8_t *leaves;   /* a digest each, and room for a size after those of a tensor */
+    uint64_t *hashes;
+    struct wcodec_looked *looked; /* of tensors that devices hash, for the file */
+    uint8_t *leaves;              /* a digest each, and room for a size after those of a tensor */
     struct wcodec_tree file;
     bool has_file;
     struct wcodec_sync_failure failure;
@@ -56,6 +59,45 @@ static void hash_leaves(struct hashing *h, uint64_t tensor, uint64_t offset, con
     }
 }
 
+static bool is_wanted(const struct hashing *h, uint64_t tensor)
+{
+    return h->wanted == NULL || h->wanted[tensor];
+}
+
+/* A tensor that its device hashes. */
+static void device_task(void *argument, size_t tensor)
+{
+    struct hashing *h = argument;
+    struct wcodec_save_request *r = h->request;
+    const struct wcodec_write_coder coder = {.opaque = r, .look = wcodec_save_look};
+    wcodec_error error = {0};
+    if (atomic_load(&h->failure.failed) || !is_wanted(h, tensor) ||
+        !wcodec_sync_on_device(r, tensor))
+        return;
+    wcodec_status status = wcodec_cancel_check(h->cancel, &error);
+    if (status == WCODEC_OK)
+        status = wcodec_sync_hash_on_device(r, tensor, &h->hashes[tensor], &error);
+    if (status == WCODEC_OK && h->has_file)
+        status = wcodec_looked_take(&r->context->allocator, &coder, r->places[tensor].at,
+                                    r->declared.tensors[tensor].size, &h->looked[tensor], &error);
+    if (status != WCODEC_OK) {
+        if (status != WCODEC_ERROR_CANCELLED)
+            wcodec_error_prefix(&error, "tensor \"%.200s\"", r->declared.tensors[tensor].name);
+        wcodec_sync_failure_note(&h->failure, h->pieces[tensor], status, &error);
+    }
+    wcodec_cancel_count(h->cancel, r->declared.tensors[tensor].size);
+}
+
+/* What is known of these in the file. */
+static wcodec_status put_looked(struct hashing *h, wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t i = 0; i < h->request->declared.names.count && status == WCODEC_OK; i++)
+        if (h->looked[i].memory != NULL)
+            status = wcodec_looked_put(&h->looked[i], &h->file, err);
+    return status;
+}
+
 static void hash_task(void *argument, size_t i)
 {
     struct hashing *h = argument;
@@ -67,7 +109,8 @@ static void hash_task(void *argument, size_t i)
     uint8_t *own = NULL;
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
-    if (atomic_load(&h->failure.failed) || (h->wanted != NULL && !h->wanted[tensor]))
+    if (atomic_load(&h->failure.failed) || !is_wanted(h, tensor) ||
+        wcodec_sync_on_device(r, tensor))
         return;
     status = wcodec_cancel_check(h->cancel, &error);
     if (status == WCODEC_OK && bytes != NULL) {
@@ -102,6 +145,9 @@ static wcodec_status prepare(struct hashing *h, wcodec_error *err)
     const struct wcodec_save_request *r = h->request;
     const wcodec_allocator *allocator = &r->context->allocator;
     const uint64_t count = r->declared.names.count;
+    h->looked = wcodec_alloc_zeroed(allocator, ((size_t)count + 1) * sizeof *h->looked);
+    if (h->looked == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
     h->pieces = wcodec_alloc_array(allocator, count + 1, sizeof *h->pieces);
     h->digests = wcodec_alloc_array(allocator, count + 1, sizeof *h->digests);
     if (h->pieces == NULL || h->digests == NULL)
@@ -134,23 +180,32 @@ wcodec_status wcodec_sync_hash(struct wcodec_save_request *r, const uint8_t *wan
 {
     const wcodec_allocator *allocator = &r->context->allocator;
     const uint64_t count = r->declared.names.count;
-    struct hashing h = {
-        .request = r, .wanted = wanted, .cancel = cancel, .leaf = wcodec_sync_leaf(r->context)};
+    struct hashing h = {.request = r,
+                        .wanted = wanted,
+                        .hashes = hashes,
+                        .cancel = cancel,
+                        .leaf = wcodec_sync_leaf(r->context)};
     wcodec_status status = prepare(&h, err);
     if (status == WCODEC_OK && file != NULL)
         status = prepare_file(&h, err);
     if (status == WCODEC_OK)
         status = wcodec_sync_failure_init(&h.failure, err);
     if (status == WCODEC_OK) {
+        wcodec_run(r->context, device_task, &h, (size_t)count);
         wcodec_run(r->context, hash_task, &h, (size_t)h.pieces[count]);
         status = wcodec_sync_failure_end(&h.failure, err);
     }
     for (uint64_t i = 0; i < count && status == WCODEC_OK; i++)
-        if (wanted == NULL || wanted[i])
+        if (is_wanted(&h, i) && !wcodec_sync_on_device(r, i))
             hashes[i] = root_of(&h, i);
+    if (status == WCODEC_OK && file != NULL)
+        status = put_looked(&h, err);
     if (status == WCODEC_OK && file != NULL)
         wcodec_tree_canonical(wcodec_tree_end(&h.file, r->size), file);
     wcodec_tree_free(&h.file);
+    for (uint64_t i = 0; h.looked != NULL && i < count; i++)
+        wcodec_looked_free(allocator, &h.looked[i]);
+    wcodec_free(allocator, h.looked);
     wcodec_free(allocator, h.leaves);
     wcodec_free(allocator, h.digests);
     wcodec_free(allocator, h.pieces);

@@ -7,6 +7,7 @@
 #define WCODEC_SYNC_SYNC_H
 
 #include "core/cancel.h"
+#include "encode/delta.h"
 #include "io/tree.h"
 #include "save/save.h"
 #include <wcodec/delta.h>

@@ -201,8 +201,8 @@ wcodec_status wcodec_write_batch_reserve(struct wcodec_write_batch *batch, uint6
 bool wcodec_write_batch_by_coder(const struct wcodec_write_batch *batch,
                                  const struct wcodec_entry *what, bool weights, uint64_t offset)
 {
-    return batch->coder != NULL && batch->bases == NULL && weights && what->is_tensor &&
-           what->u.geometry == NULL && what->size >= WCODEC_WRITE_BATCH_LARGE &&
+    return batch->coder != NULL && (batch->bases != NULL) == batch->coder->by_base && weights &&
+           what->is_tensor && what->u.geometry == NULL && what->size >= WCODEC_WRITE_BATCH_LARGE &&
            batch->coder->takes(batch->coder->opaque, &batch->settings, what, offset);
 }
 
@@ -318,7 +318,8 @@ static bool has_base(const struct wcodec_write_batch *b, const struct wcodec_wri
 /* As a difference from its base, or alone if that is smaller. */
 static wcodec_status code_by_base(const struct wcodec_write_batch *b,
                                   const struct wcodec_encode_settings *settings,
-                                  struct wcodec_write_batch_item *item, wcodec_error *err)
+                                  struct wcodec_write_batch_item *item, const uint8_t *data,
+                                  wcodec_error *err)
 {
     const wcodec_allocator *allocator = &b->context->allocator;
     struct wcodec_encode_settings own = *settings;
@@ -339,8 +340,8 @@ static wcodec_status code_by_base(const struct wcodec_write_batch *b,
     if (!placed)
         status = from->fetch(b->bases, &item->what, bytes, &base, err);
     if (status == WCODEC_OK)
-        status = wcodec_delta_code(b->context, &own, (wcodec_dtype)item->what.dtype,
-                                   b->bytes + item->at, item->what.size, &base, &item->coded, err);
+        status = wcodec_delta_code(b->context, &own, (wcodec_dtype)item->what.dtype, data,
+                                   item->what.size, &base, &item->coded, err);
     wcodec_free(allocator, bytes);
     return status;
 }
@@ -364,7 +365,7 @@ static void code_here(struct work *w, size_t i, const uint8_t *data)
         status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     const uint64_t time = wcodec_phase_begin(&b->phases);
     if (status == WCODEC_OK && has_base(b, item))
-        status = code_by_base(b, &settings, item, &error);
+        status = code_by_base(b, &settings, item, data, &error);
     else if (status == WCODEC_OK)
         status = wcodec_code_bytes(b->context, &settings, item->weights, &item->what, data,
                                    &item->coded, &error);
@@ -674,8 +675,8 @@ static void bring_task(void *argument, size_t i)
     if (atomic_load(&g->work->failed))
         return;
     const wcodec_status status =
-        wcodec_source_read(g->work->batch->source, g->offset + at, g->bytes + at,
-                           (size_t)(left < READ_PIECE ? left : READ_PIECE), &error);
+        g->work->batch->coder->read(g->work->batch->coder->opaque, g->offset + at, g->bytes + at,
+                                    (size_t)(left < READ_PIECE ? left : READ_PIECE), &error);
     if (status != WCODEC_OK)
         note_failure(g->work, PLACE_BATCH + g->item, status, &error);
 }

@@ -28,10 +28,14 @@ enum { WCODEC_WRITE_LOOK_MOST = 3 * WCODEC_LEAF_BYTES };
 struct wcodec_write_coder {
     void *opaque;
     size_t workers; /* so many tensors at once keep it busy */
+    bool by_base;   /* it codes against the batch's bases, and nothing else; false: without any */
 
     /* Can it look at this tensor, and may it code it? Depends on nothing that changes. */
     bool (*takes)(void *opaque, const struct wcodec_encode_settings *settings,
                   const struct wcodec_entry *what, uint64_t offset);
+
+    /* Bytes of it, where it is to be coded here after all. */
+    wcodec_status (*read)(void *opaque, uint64_t offset, void *dst, size_t size, wcodec_error *err);
 
     wcodec_status (*look)(void *opaque, uint64_t offset, const struct wcodec_write_look *look,
                           wcodec_error *err);

@@ -168,6 +168,19 @@ static wcodec_status code_entry(wcodec_writer *w, const struct wcodec_entry *wha
     return code_at_once(w, what, weights, data, w->next + 1 == w->declared.names.count, err);
 }
 
+/* What the coder has, and what nobody has to wait for. */
+static wcodec_status code_placed(wcodec_writer *w, const struct wcodec_entry *what,
+                                 wcodec_error *err)
+{
+    begin_call(w);
+    const wcodec_status status = wcodec_write_batch_is_full(&w->batch, what->size, true)
+                                     ? run_batch(w, w->batch.data, err)
+                                     : WCODEC_OK;
+    if (status == WCODEC_OK)
+        wcodec_write_batch_add(&w->batch, what, true, true);
+    return status;
+}
+
 /* All is declared: the header is the first entry. */
 static wcodec_status start(wcodec_writer *w, wcodec_error *err)
 {
@@ -199,27 +212,27 @@ static wcodec_status check_writing(const wcodec_writer *w, wcodec_error *err)
     return wcodec_context_usable(w->context, err);
 }
 
-wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t size,
-                                 wcodec_error *err)
+/* The next tensor, of so many bytes. */
+static wcodec_status begin_tensor(wcodec_writer *w, size_t size, const struct wcodec_entry **what,
+                                  wcodec_error *err)
 {
-    wcodec_writer *w = writer;
-    wcodec_status status = check_writing(w, err);
+    const wcodec_status status = check_writing(w, err);
     if (status != WCODEC_OK)
         return status;
     if (w->next == w->declared.names.count)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "there is data for more tensors than the %" PRIu64 " that were declared",
                            w->declared.names.count);
-    const struct wcodec_entry *what = &w->declared.tensors[w->next];
-    if (size != what->size)
+    *what = &w->declared.tensors[w->next];
+    if (size != (*what)->size)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "tensor \"%.200s\": %zu bytes of data, expected %" PRIu64, what->name,
-                           size, what->size);
-    if (w->stage == DECLARING)
-        status = start(w, err);
-    if (status != WCODEC_OK)
-        return status;
-    status = code_entry(w, what, wcodec_encode_options_weights(&w->options, what->name), data, err);
+                           "tensor \"%.200s\": %zu bytes of data, expected %" PRIu64, (*what)->name,
+                           size, (*what)->size);
+    return w->stage == DECLARING ? start(w, err) : WCODEC_OK;
+}
+
+static wcodec_status end_tensor(wcodec_writer *w, wcodec_status status, wcodec_error *err)
+{
     if (status == WCODEC_OK)
         status = wcodec_reporter_add(&w->reporter, w->output.index.size - w->reporter.done, err);
     if (status != WCODEC_OK)
@@ -227,6 +240,38 @@ wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t
     else
         w->next++;
     return status;
+}
+
+wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t size,
+                                 wcodec_error *err)
+{
+    const struct wcodec_entry *what = NULL;
+    const wcodec_status status = begin_tensor(writer, size, &what, err);
+    if (status != WCODEC_OK)
+        return status;
+    const bool weights = wcodec_encode_options_weights(&writer->options, what->name);
+    return end_tensor(writer, code_entry(writer, what, weights, data, err), err);
+}
+
+void wcodec_writer_set_coder(wcodec_writer *writer, const struct wcodec_write_coder *coder)
+{
+    writer->batch.coder = coder;
+}
+
+wcodec_status wcodec_writer_placed(wcodec_writer *writer, bool *taken, wcodec_error *err)
+{
+    wcodec_writer *w = writer;
+    const struct wcodec_entry *what = NULL;
+    *taken = false;
+    if (w->next < w->declared.names.count)
+        what = &w->declared.tensors[w->next];
+    wcodec_status status = begin_tensor(w, what != NULL ? (size_t)what->size : 0, &what, err);
+    if (status != WCODEC_OK)
+        return status;
+    *taken = wcodec_write_batch_by_coder(&w->batch, what,
+                                         wcodec_encode_options_weights(&w->options, what->name),
+                                         w->batch.begin + w->batch.size);
+    return *taken ? end_tensor(w, code_placed(w, what, err), err) : WCODEC_OK;
 }
 
 wcodec_status wcodec_writer_note(wcodec_writer *writer, const char *key, const char *value,

@@ -5,7 +5,16 @@
 #ifndef WCODEC_WRITE_WRITER_H
 #define WCODEC_WRITE_WRITER_H
 
+#include "write/coder.h"
 #include <wcodec/writer.h>
+
+/* Somebody who may have tensors that are declared; offsets are those of the file that this restores
+ * to. Before the first data. `coder` must outlive the writer's work. */
+void wcodec_writer_set_coder(wcodec_writer *writer, const struct wcodec_write_coder *coder);
+
+/* In place of wcodec_writer_data(): the coder has the next tensor. *taken: it is dealt with; else
+ * its data is still to come. */
+wcodec_status wcodec_writer_placed(wcodec_writer *writer, bool *taken, wcodec_error *err);
 
 /* Add a pair of metadata that only the index has, not the header that the file restores to. When
  * all is declared, and before wcodec_writer_finish(). As wcodec_writer_data(). */

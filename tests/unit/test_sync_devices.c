@@ -250,33 +250,66 @@ static void test_changed_on_device(void **state)
     support_snapshot_free(&before);
 }
 
-/* Calls that a device fails at. */
-enum failing { MAKING, TRYING, CHANGING, FAILINGS };
+/* Calls that a device fails at; BETWEEN: two snapshots in its memory. */
+enum failing { MAKING, TRYING, CHANGING, BETWEEN, FAILINGS };
+
+/* The snapshot's bytes to the fake device's memory, which the host does see. */
+static wcodec_status place(wcodec_context *context, const struct support_snapshot *s,
+                           struct placed *p, wcodec_error *err)
+{
+    const wcodec_status status = reserve(context, s, p, err);
+    for (unsigned i = 0; i < COUNT && status == WCODEC_OK; i++)
+        memcpy((uint8_t *)(uintptr_t)p->items[i].source + p->items[i].offset,
+               support_snapshot_tensor(s, i), s->items[i].size);
+    return status;
+}
+
+static wcodec_status encode_between(wcodec_context *context, const struct support_snapshot *before,
+                                    const struct support_snapshot *after, void **message,
+                                    size_t *size, wcodec_error *err)
+{
+    struct placed old = {.buffer = NULL}, new = {.buffer = NULL};
+    wcodec_delta_encode_options options;
+    wcodec_delta_encode_options_init(&options);
+    options.before_memory = options.after_memory = "fake";
+    wcodec_status status = place(context, before, &old, err);
+    if (status == WCODEC_OK)
+        status = place(context, after, &new, err);
+    if (status == WCODEC_OK)
+        status = wcodec_delta_encode(context, old.items, COUNT, new.items, COUNT, &options, message,
+                                     size, NULL, err);
+    wcodec_buffer_destroy(old.buffer);
+    wcodec_buffer_destroy(new.buffer);
+    return status;
+}
 
 static bool fails_at(unsigned n, enum failing failing, const struct support_snapshot *s,
-                     const void *message, size_t size)
+                     const struct support_snapshot *after, const void *message, size_t size)
 {
-    const bool encoding = failing == MAKING;
     char mode[32];
     struct support_allocator counted;
     struct support_lines lines = {0};
-    struct placed placed;
+    struct placed placed = {.buffer = NULL};
     wcodec_error err = {0};
     uint8_t states[COUNT] = {0};
     void *made = NULL;
-    size_t made_size;
+    size_t made_size = 0;
     support_allocator_init(&counted, 1L << 40);
     snprintf(mode, sizeof mode, "lost-%u", n);
     setenv("WCODEC_FAKE", mode, 1);
     wcodec_context *context = support_load_context("fake", 2, &counted.allocator, &lines);
-    wcodec_status status = reserve(context, s, &placed, &err);
-    if (status == WCODEC_OK && encoding) {
+    wcodec_status status = WCODEC_OK;
+    if (failing == BETWEEN)
+        status = encode_between(context, s, after, &made, &made_size, &err);
+    else
+        status = reserve(context, s, &placed, &err);
+    if (status == WCODEC_OK && failing == MAKING) {
         wcodec_delta_encode_options options;
         wcodec_delta_encode_options_init(&options);
         options.after_memory = "fake";
         status = wcodec_delta_encode(context, s->items, COUNT, placed.items, COUNT, &options, &made,
                                      &made_size, NULL, &err);
-    } else if (status == WCODEC_OK) {
+    } else if (status == WCODEC_OK && failing != BETWEEN) {
         wcodec_delta_apply_options options;
         wcodec_delta_apply_options_init(&options);
         options.memory = "fake";
@@ -290,12 +323,40 @@ static bool fails_at(unsigned n, enum failing failing, const struct support_snap
     if (!through) {
         assert_int_equal(status, WCODEC_ERROR_DEVICE);
         assert_non_null(strstr(err.text, "fake:0"));
+    } else if (failing == BETWEEN) {
+        assert_int_equal(made_size, size);
+        assert_memory_equal(made, message, size);
     }
     wcodec_delta_free(context, made);
     wcodec_buffer_destroy(placed.buffer);
     wcodec_context_destroy(context);
     assert_int_equal(counted.balance, 0);
     return !through;
+}
+
+/* What the device finds to differ makes no sense: no message. */
+static void test_out_of_order(void **state)
+{
+    (void)state;
+    struct support_snapshot before, after;
+    void *message = NULL;
+    size_t size;
+    wcodec_error err = {0};
+    if (!wcodec_fibers_supported())
+        skip();
+    support_snapshot_make(&before, shapes, COUNT, 91);
+    support_snapshot_copy(&before, &after);
+    support_snapshot_change(&after, 60, 92);
+    setenv("WCODEC_FAKE", "late-misorders", 1);
+    wcodec_context *context = support_load_context("fake", 2, NULL, NULL);
+    assert_int_equal(encode_between(context, &before, &after, &message, &size, &err),
+                     WCODEC_ERROR_DEVICE);
+    assert_non_null(strstr(err.text, "out of order"));
+    assert_non_null(strstr(err.text, "fake:0"));
+    setenv("WCODEC_FAKE", "", 1);
+    wcodec_context_destroy(context);
+    support_snapshot_free(&after);
+    support_snapshot_free(&before);
 }
 
 static void test_device_fails(void **state)
@@ -310,7 +371,7 @@ static void test_device_fails(void **state)
     void *message = support_message(plain, &before, &after, &size);
     for (unsigned failing = 0; failing < FAILINGS; failing++) {
         unsigned failed = 0;
-        for (unsigned n = 1; n < 4000 && fails_at(n, failing, &before, message, size);
+        for (unsigned n = 1; n < 4000 && fails_at(n, failing, &before, &after, message, size);
              n += 1 + n / 5)
             failed++;
         print_message("%u calls failed\n", failed);
@@ -342,8 +403,8 @@ static void fix_builddir(void)
 int main(void)
 {
     fix_builddir();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_devices),
-                                       cmocka_unit_test(test_changed_on_device),
-                                       cmocka_unit_test(test_device_fails)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_devices), cmocka_unit_test(test_changed_on_device),
+        cmocka_unit_test(test_device_fails), cmocka_unit_test(test_out_of_order)};
     return cmocka_run_group_tests(tests, set_up, support_leave_folder);
 }

@@ -1,0 +1,22 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A writer's coder for a message between two snapshots in one device's memory: the device finds
+ * what differs and hashes tiles, the host codes that. */
+#ifndef WCODEC_SYNC_CODER_H
+#define WCODEC_SYNC_CODER_H
+
+#include "sync/sync.h"
+
+struct wcodec_sync_coder {
+    struct wcodec_write_coder write; /* what the writer gets; its `opaque` is this structure */
+    struct wcodec_save_request *before, *after;
+    struct wcodec_delta_base base; /* without bytes */
+};
+
+/* False: both are not in one device's memory, or it cannot do that. The rest is set by then. It
+ * must stay where it is. */
+bool wcodec_sync_coder_init(struct wcodec_sync_coder *coder, struct wcodec_save_request *before,
+                            struct wcodec_save_request *after);
+
+#endif
