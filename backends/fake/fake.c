@@ -8,10 +8,10 @@
  *     noadopt, nopinned, nopeers: from the beginning
  *   library: its products are said to be by a library
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
- *     late-undone, late-peer, late-miscodes, late-misorders: after the known answers, so that the
- * core trusts it memory-N: its N-th allocation (memory, queue, event, batch) after them, and only
- * that lost-N: every call from the N-th after them on silent-N: from the N-th call on nothing is
- * done any more; waiting says so
+ *     late-undone, late-peer, late-miscodes, late-misorders, late-nocoders: after the known
+ * answers, so that the core trusts it memory-N: its N-th allocation (memory, queue, event, batch)
+ * after them, and only that lost-N: every call from the N-th after them on silent-N: from the N-th
+ * call on nothing is done any more; waiting says so
  *
  * It has two devices, and each refuses what belongs to the other. Several contexts may use it, if
  * they are created one after the other. */
@@ -662,6 +662,8 @@ static wcodec_status before_delta(struct wcodec_queue *queue, struct wcodec_memo
                                   wcodec_error *err)
 {
     wcodec_status status = begin_call(err);
+    if (status == WCODEC_OK && is_late("late-nocoders"))
+        return fail(err, WCODEC_ERROR_UNSUPPORTED, "the fake compiler made no kernel of it");
     if (status == WCODEC_OK)
         status = check_owner(queue, elements, err);
     return status == WCODEC_OK ? wait_until((struct fake_queue *)queue, UINT64_MAX, err) : status;

@@ -162,11 +162,9 @@ static wcodec_status code_once(struct wcodec_save_coding *k,
     return status;
 }
 
-wcodec_status wcodec_save_computes_wrongly(const struct wcodec_save_coding *k, const char *what,
-                                           wcodec_error *err)
+wcodec_status wcodec_save_computes_wrongly(const char *what, wcodec_error *err)
 {
-    return wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s computes wrongly: %s",
-                       k->placed.request->device->name, what);
+    return wcodec_fail(err, WCODEC_ERROR_DEVICE, "it computes wrongly: %s", what);
 }
 
 /* With as much room as is expected, or else with what it takes. */
@@ -180,11 +178,35 @@ static wcodec_status code_tiles(struct wcodec_save_coding *k, wcodec_error *err)
     all.raw = all.raw > most.raw ? all.raw : most.raw;
     if (all.words > wcodec_tensor_work(k->plan->tiling).words_part * k->plan->tiling->tiles / 2 ||
         all.outliers > k->plan->tiling->elements || all.raw > 2 * (k->placed.size + most.raw))
-        return wcodec_save_computes_wrongly(k, "what it codes takes more than there is", err);
+        return wcodec_save_computes_wrongly("what it codes takes more than there is", err);
     status = code_once(k, &all, err);
     return status == WCODEC_OK && !fit(k)
-               ? wcodec_save_computes_wrongly(k, "what it codes takes more than before", err)
+               ? wcodec_save_computes_wrongly("what it codes takes more than before", err)
                : status;
+}
+
+static void area_sizes(const struct wcodec_tensor_totals *t, uint64_t sizes[WCODEC_AREAS])
+{
+    sizes[WCODEC_AREA_STATES] = 128 * t->streams;
+    sizes[WCODEC_AREA_WORDS] = 2 * t->words;
+    sizes[WCODEC_AREA_RAW] = t->raw;
+    sizes[WCODEC_AREA_POSITIONS] = 2 * t->outliers;
+    sizes[WCODEC_AREA_VALUES] = t->outliers;
+}
+
+/* Are areas as large as the totals say? Up to the zeros after words. */
+static bool are_areas_right(const struct wcodec_save_coding *k)
+{
+    uint64_t sizes[WCODEC_AREAS];
+    bool right = k->totals.streams <= k->tiles->tiling->tiles;
+    area_sizes(&k->totals, sizes);
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        const uint64_t begin = k->tiles->area_begin[a], end = a + 1 < WCODEC_AREAS
+                                                                  ? k->tiles->area_begin[a + 1]
+                                                                  : k->tiles->payload_size;
+        right = right && end - begin == wcodec_align_u64(sizes[a], a == WCODEC_AREA_WORDS ? 16 : 1);
+    }
+    return right;
 }
 
 /* The directory, and what it says of the areas. */
@@ -208,8 +230,8 @@ static wcodec_status read_directory(struct wcodec_save_coding *k, wcodec_error *
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "tiles make it no smaller");
     status = wcodec_tiles_read(t, k->prefix.bytes, size, &p->request->context->allocator, &k->tiles,
                                err);
-    return status == WCODEC_ERROR_CORRUPT
-               ? wcodec_save_computes_wrongly(k, "its directory is none", err)
+    return status == WCODEC_ERROR_CORRUPT || (status == WCODEC_OK && !are_areas_right(k))
+               ? wcodec_save_computes_wrongly("its directory is not that of what it coded", err)
                : status;
 }
 
@@ -232,13 +254,12 @@ wcodec_status wcodec_save_bring(struct wcodec_save_coding *k, wcodec_error *err)
     struct wcodec_save_placed *p = &k->placed;
     struct wcodec_save_request *r = p->request;
     const struct wcodec_tiles *t = k->tiles;
-    const uint64_t begin = k->prefix.size,
-                   sizes[WCODEC_AREAS] = {[WCODEC_AREA_STATES] = 128 * k->totals.streams,
-                                          [WCODEC_AREA_WORDS] = 2 * k->totals.words,
-                                          [WCODEC_AREA_RAW] = k->totals.raw,
-                                          [WCODEC_AREA_POSITIONS] = 2 * k->totals.outliers,
-                                          [WCODEC_AREA_VALUES] = k->totals.outliers},
-                   words_end = t->area_begin[WCODEC_AREA_WORDS] + sizes[WCODEC_AREA_WORDS];
+    const uint64_t begin = k->prefix.size;
+    uint64_t sizes[WCODEC_AREAS];
+    area_sizes(&k->totals, sizes);
+    const uint64_t words_end = t->area_begin[WCODEC_AREA_WORDS] + sizes[WCODEC_AREA_WORDS];
+    if (t->payload_size == begin)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "its tiles have nothing but a directory");
     k->loan = wcodec_alloc_zeroed(&r->context->allocator, sizeof *k->loan);
     if (k->loan == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a payload");

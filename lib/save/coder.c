@@ -18,7 +18,7 @@ enum {
     DIGEST = 16,
     /* Leaves that are hashed at once, and fewer where their bytes must be moved first. */
     LEAVES = 32768,
-    LEAVES_MOVED = 1024,
+    LEAVES_MOVED = 128,
     WORKERS = 4 /* tensors at once: while one is planned others are coded or copied */
 };
 
@@ -117,7 +117,7 @@ static wcodec_status look_at(const struct wcodec_save_placed *p, uint64_t offset
     return status;
 }
 
-/* The same by reading, where the device has no memory for hashes. */
+/* The same by reading, where the device has no memory for hashes, or no kernel after all. */
 static wcodec_status read_all(struct wcodec_save_request *r, const struct wcodec_write_look *look,
                               wcodec_error *err)
 {
@@ -148,7 +148,8 @@ wcodec_status wcodec_save_look(void *opaque, uint64_t offset, const struct wcode
     wcodec_status status = begin(r, offset, &p, &reason);
     if (status == WCODEC_OK)
         status = end_lane(&p, look_at(&p, offset, look, &reason), &reason);
-    if (status == WCODEC_ERROR_MEMORY || status == WCODEC_ERROR_LIMIT)
+    if (status == WCODEC_ERROR_MEMORY || status == WCODEC_ERROR_LIMIT ||
+        status == WCODEC_ERROR_UNSUPPORTED)
         return read_all(r, look, err);
     return status == WCODEC_OK
                ? status
@@ -283,6 +284,11 @@ bool wcodec_save_coder(struct wcodec_save_request *r, struct wcodec_write_coder 
         !b->deltas->supports(r->device->device)) {
         wcodec_log(r->context, WCODEC_LOG_DEBUG, "%s codes no tensors: the CPU does",
                    r->device->name);
+        return false;
+    }
+    if (r->context->limits.max_memory != UINT64_MAX) {
+        wcodec_log(r->context, WCODEC_LOG_INFO,
+                   "with a limit of memory tensors are coded by the CPU, not %s", r->device->name);
         return false;
     }
     if (r->encode.level != LEVEL) {

@@ -65,7 +65,6 @@ wcodec_status wcodec_save_verify(struct wcodec_save_coding *coding, wcodec_error
 /* Free what it has, but for `placed`. */
 void wcodec_save_coding_end(struct wcodec_save_coding *coding);
 
-wcodec_status wcodec_save_computes_wrongly(const struct wcodec_save_coding *coding,
-                                           const char *what, wcodec_error *err);
+wcodec_status wcodec_save_computes_wrongly(const char *what, wcodec_error *err);
 
 #endif

@@ -45,7 +45,7 @@ static wcodec_status decode(struct wcodec_save_coding *k, wcodec_error *err)
     status = status == WCODEC_OK ? waited : status;
     p->b->batch_destroy(batch);
     return status == WCODEC_OK && result.fault != WCODEC_TILE_OK
-               ? wcodec_save_computes_wrongly(k, wcodec_tile_fault_string(result.fault), err)
+               ? wcodec_save_computes_wrongly(wcodec_tile_fault_string(result.fault), err)
                : status;
 }
 
@@ -99,6 +99,6 @@ wcodec_status wcodec_save_verify(struct wcodec_save_coding *k, wcodec_error *err
     if (status == WCODEC_OK && same)
         status = compare_rest(k, leaves * LEAF, &same, err);
     return status == WCODEC_OK && !same
-               ? wcodec_save_computes_wrongly(k, "a payload does not decode to what was coded", err)
+               ? wcodec_save_computes_wrongly("a payload does not decode to what was coded", err)
                : status;
 }

@@ -154,14 +154,17 @@ static wcodec_status bring(struct comparing *k, struct part *p, struct range *ra
     return WCODEC_OK;
 }
 
-/* Positions are a tile's, and ascend: else what would be made of them is no stream. */
+/* Positions are a tile's, and ascend, and elements differ: else what would be made of them is no
+ * stream. */
 static void check_task(void *argument, size_t i)
 {
     struct comparing *k = argument;
     const struct wcodec_delta_changes *c = &k->changes[i];
     bool right = c->count == 0 || c->positions[c->count - 1] < tile_elements(k, i);
-    for (uint64_t n = 1; n < c->count; n++)
-        right &= c->positions[n - 1] < c->positions[n];
+    for (uint64_t n = 0; n < c->count; n++)
+        right &= (n == 0 || c->positions[n - 1] < c->positions[n]) &&
+                 wcodec_delta_load(c->elements, n, k->element_log2) !=
+                     wcodec_delta_load(c->base, n, k->element_log2);
     if (!right)
         atomic_store(&k->wrong, true);
 }
@@ -184,8 +187,7 @@ static wcodec_status compare(struct comparing *k, struct wcodec_cancel *cancel, 
         wcodec_run(k->r->context, check_task, k, (size_t)k->tiles);
     return status == WCODEC_OK && atomic_load(&k->wrong)
                ? wcodec_fail(err, WCODEC_ERROR_DEVICE,
-                             "%s computes wrongly: what it found to differ is out of order",
-                             k->r->device->name)
+                             "it computes wrongly: what it found to differ is out of order")
                : status;
 }
 
@@ -301,5 +303,6 @@ bool wcodec_sync_coder_init(struct wcodec_sync_coder *coder, struct wcodec_save_
     coder->before = before;
     coder->after = after;
     return after->device != NULL && before->device == after->device &&
+           after->context->limits.max_memory == UINT64_MAX &&
            after->device->backend->deltas != NULL && after->device->backend->deltas->find != NULL;
 }

@@ -21,6 +21,7 @@ struct hashing {
     uint64_t *digests; /* the same in leaves */
     uint64_t *hashes;
     struct wcodec_looked *looked; /* of tensors that devices hash, for the file */
+    bool *hashed;                 /* of each tensor: that is done */
     uint8_t *leaves;              /* a digest each, and room for a size after those of a tensor */
     struct wcodec_tree file;
     bool has_file;
@@ -77,6 +78,9 @@ static void device_task(void *argument, size_t tensor)
     wcodec_status status = wcodec_cancel_check(h->cancel, &error);
     if (status == WCODEC_OK)
         status = wcodec_sync_hash_on_device(r, tensor, &h->hashes[tensor], &error);
+    if (status == WCODEC_ERROR_MEMORY || status == WCODEC_ERROR_LIMIT ||
+        status == WCODEC_ERROR_UNSUPPORTED) /* then it is read */
+        return;
     if (status == WCODEC_OK && h->has_file)
         status = wcodec_looked_take(&r->context->allocator, &coder, r->places[tensor].at,
                                     r->declared.tensors[tensor].size, &h->looked[tensor], &error);
@@ -85,6 +89,7 @@ static void device_task(void *argument, size_t tensor)
             wcodec_error_prefix(&error, "tensor \"%.200s\"", r->declared.tensors[tensor].name);
         wcodec_sync_failure_note(&h->failure, h->pieces[tensor], status, &error);
     }
+    h->hashed[tensor] = status == WCODEC_OK;
     wcodec_cancel_count(h->cancel, r->declared.tensors[tensor].size);
 }
 
@@ -109,8 +114,7 @@ static void hash_task(void *argument, size_t i)
     uint8_t *own = NULL;
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
-    if (atomic_load(&h->failure.failed) || !is_wanted(h, tensor) ||
-        wcodec_sync_on_device(r, tensor))
+    if (atomic_load(&h->failure.failed) || !is_wanted(h, tensor) || h->hashed[tensor])
         return;
     status = wcodec_cancel_check(h->cancel, &error);
     if (status == WCODEC_OK && bytes != NULL) {
@@ -146,7 +150,8 @@ static wcodec_status prepare(struct hashing *h, wcodec_error *err)
     const wcodec_allocator *allocator = &r->context->allocator;
     const uint64_t count = r->declared.names.count;
     h->looked = wcodec_alloc_zeroed(allocator, ((size_t)count + 1) * sizeof *h->looked);
-    if (h->looked == NULL)
+    h->hashed = wcodec_alloc_zeroed(allocator, ((size_t)count + 1) * sizeof *h->hashed);
+    if (h->looked == NULL || h->hashed == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
     h->pieces = wcodec_alloc_array(allocator, count + 1, sizeof *h->pieces);
     h->digests = wcodec_alloc_array(allocator, count + 1, sizeof *h->digests);
@@ -196,7 +201,7 @@ wcodec_status wcodec_sync_hash(struct wcodec_save_request *r, const uint8_t *wan
         status = wcodec_sync_failure_end(&h.failure, err);
     }
     for (uint64_t i = 0; i < count && status == WCODEC_OK; i++)
-        if (is_wanted(&h, i) && !wcodec_sync_on_device(r, i))
+        if (is_wanted(&h, i) && !h.hashed[i])
             hashes[i] = root_of(&h, i);
     if (status == WCODEC_OK && file != NULL)
         status = put_looked(&h, err);
@@ -206,6 +211,7 @@ wcodec_status wcodec_sync_hash(struct wcodec_save_request *r, const uint8_t *wan
     for (uint64_t i = 0; h.looked != NULL && i < count; i++)
         wcodec_looked_free(allocator, &h.looked[i]);
     wcodec_free(allocator, h.looked);
+    wcodec_free(allocator, h.hashed);
     wcodec_free(allocator, h.leaves);
     wcodec_free(allocator, h.digests);
     wcodec_free(allocator, h.pieces);

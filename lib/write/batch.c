@@ -750,7 +750,7 @@ static void settle_task(void *argument, size_t i)
 {
     struct work *w = argument;
     struct wcodec_write_batch_item *item = &w->batch->pending[i];
-    if (!item->is_settled) /* else its bytes may be no more */
+    if (item->is_coded && !item->is_settled) /* else its bytes may be no more */
         settle(w, PLACE_PENDING + i, item, w->batch->pending_bytes + item->at);
 }
 

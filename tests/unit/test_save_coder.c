@@ -370,6 +370,11 @@ static void test_failing(void **state)
             assert_int_equal(status, WCODEC_ERROR_MEMORY);
         left += lines.left;
     }
+    struct lines lines = {0};
+    wcodec_error err = {0};
+    if (save_failing("late-nocoders", NULL, &m, &lines, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(lines.left, wcodec_fibers_supported() ? 1 : 0);
     print_message("%u calls failed, %u tensors were left to the CPU\n", failed, left);
     assert_in_range(failed, wcodec_fibers_supported() ? 30 : 5, 3000);
     assert_true(left > 0 || !wcodec_fibers_supported());

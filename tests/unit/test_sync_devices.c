@@ -334,6 +334,47 @@ static bool fails_at(unsigned n, enum failing failing, const struct support_snap
     return !through;
 }
 
+/* Without kernels, or memory for once, the host does it. */
+static void test_left(void **state)
+{
+    (void)state;
+    struct support_snapshot before, after;
+    size_t size, made_size;
+    unsigned short_of = 0;
+    support_snapshot_make(&before, shapes, COUNT, 93);
+    support_snapshot_copy(&before, &after);
+    support_snapshot_change(&after, 60, 94);
+    wcodec_context *plain = support_context(2, NULL);
+    void *wanted = support_message(plain, &before, &after, &size);
+    for (unsigned n = 0; n < 40; n++) {
+        char mode[32] = "late-nocoders";
+        wcodec_error err = {0};
+        void *made = NULL;
+        if (n > 0)
+            snprintf(mode, sizeof mode, "memory-%u", n);
+        setenv("WCODEC_FAKE", mode, 1);
+        wcodec_context *context = support_load_context("fake", 2, NULL, NULL);
+        const wcodec_status status =
+            encode_between(context, &before, &after, &made, &made_size, &err);
+        if (status == WCODEC_OK) {
+            assert_int_equal(made_size, size);
+            assert_memory_equal(made, wanted, size);
+        } else {
+            assert_true(n > 0);
+            assert_int_equal(status, WCODEC_ERROR_MEMORY);
+            short_of++;
+        }
+        wcodec_delta_free(context, made);
+        wcodec_context_destroy(context);
+    }
+    assert_true(short_of < 20);
+    setenv("WCODEC_FAKE", "", 1);
+    wcodec_delta_free(plain, wanted);
+    wcodec_context_destroy(plain);
+    support_snapshot_free(&after);
+    support_snapshot_free(&before);
+}
+
 /* What the device finds to differ makes no sense: no message. */
 static void test_out_of_order(void **state)
 {
@@ -405,6 +446,7 @@ int main(void)
     fix_builddir();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices), cmocka_unit_test(test_changed_on_device),
-        cmocka_unit_test(test_device_fails), cmocka_unit_test(test_out_of_order)};
+        cmocka_unit_test(test_device_fails), cmocka_unit_test(test_left),
+        cmocka_unit_test(test_out_of_order)};
     return cmocka_run_group_tests(tests, set_up, support_leave_folder);
 }
