@@ -87,8 +87,9 @@ static inline void wcodec_delta_encode_options_init(wcodec_delta_encode_options 
  * where no more than one element in 16 does in any tile of 16384 or 65536. That takes pinned memory
  * for these elements, old and new ones, and 2 bytes for each, of four tensors at once, and on the
  * device at most three eighths of a tensor, or of 512 MiB of elements of 16 bits. Of any other
- * tensor, and with a limit of memory of all, it and the one it is matched with are brought to the host at a time; WCODEC_LOG_INFO says
- * why. Memory beside that: as a writer takes (wcodec/writer.h), and the message.
+ * tensor, and with a limit of memory of all, it and the one it is matched with are brought to the
+ * host at a time; WCODEC_LOG_INFO says why. Memory beside that: as a writer takes
+ * (wcodec/writer.h), and the message.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (an item, option or queue that is wrong, or two items of
  * one name), WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO (of `write`), WCODEC_ERROR_LIMIT,

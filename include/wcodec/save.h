@@ -105,13 +105,14 @@ static inline void wcodec_save_options_init(wcodec_save_options *options)
  * (where few elements are zero) and elements of one byte, verified there unless no_verify is set;
  * payloads come to pinned memory, from which they are written. All else is coded by the CPU:
  * elements come from the device by pieces, over several queues, while others are coded and written.
- * With a limit of memory (wcodec_limits) the CPU codes all. At WCODEC_LOG_INFO the log says what was
- * left to the CPU, and why.
+ * With a limit of memory (wcodec_limits) the CPU codes all. At WCODEC_LOG_INFO the log says what
+ * was left to the CPU, and why.
  *
  * Memory: as wcodec_compress_fd(), and host_memory. With tensors that a device codes, pinned memory
  * for the payloads of 128 MiB of them, or of one that is larger, and as much again that is being
- * written (of those that are left to the CPU other memory than pinned); on the device some twice the size of each of four tensors at once: a tensor for which
- * there is no memory is coded by the CPU.
+ * written (of those that are left to the CPU other memory than pinned); on the device some twice
+ * the size of each of four tensors at once: a tensor for which there is no memory is coded by the
+ * CPU.
  *
  * A failed save names its tensor, leaves nothing running, and of `path` what was there before; what
  * was written to a descriptor or by a function is no valid file.
