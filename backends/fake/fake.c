@@ -708,7 +708,7 @@ static const struct wcodec_backend_deltas fake_delta_functions = {fake_deltas, f
 
 static bool fake_codes(struct wcodec_device *device, const struct wcodec_tiling *tiling)
 {
-    return wcodec_emulated_encoders.supports(device, tiling);
+    return wcodec_fibers_supported() && wcodec_emulated_encoders.supports(device, tiling);
 }
 
 static wcodec_status fake_code_tensor(struct wcodec_queue *queue,

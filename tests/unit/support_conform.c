@@ -504,7 +504,9 @@ void support_conform(const struct wcodec_backend *backend, struct wcodec_backend
     if ((r.capabilities & WCODEC_DEVICE_PRODUCTS) && backend->products->measure != NULL)
         support_encoders(backend, r.device, 40);
     if (backend->encoders != NULL)
-        support_coding(backend, r.device, 200, strcmp(backend->name, "opencl") != 0);
+        support_coding(backend, r.device, 200,
+                       strcmp(backend->name, "opencl") != 0 &&
+                           (backend->deltas == NULL || backend->deltas->supports(r.device)));
     if (backend->deltas != NULL && backend->deltas->supports(r.device))
         support_deltas(backend, r.device, 60);
     backend->queue_destroy(r.queue);
