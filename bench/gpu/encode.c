@@ -218,14 +218,9 @@ static bool is_measured(const struct bench *b, const struct plugin *p, wcodec_dt
 static void put_tensor(const struct bench *b, struct plugin *p)
 {
     const struct wcodec_encode_table *table = &b->plan->tables[0][0];
-    const bool pairs = table->table.profile == WCODEC_PAIRS;
     struct wcodec_device_table device;
-    uint32_t costs[256];
     wcodec_error err;
-    wcodec_table_costs(&table->table, costs);
-    for (unsigned v = 0; v < 256; v++)
-        costs[v] >>= WCODEC_COST_SHIFT;
-    wcodec_device_table_init(&device, table, pairs ? NULL : costs);
+    wcodec_table_for_device(table, &device);
     p->elements = allocate(p, b->tiling.size);
     p->copy = allocate(p, b->tiling.size);
     p->work = allocate(p, wcodec_tensor_work(&b->tiling).size);

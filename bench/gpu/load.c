@@ -12,6 +12,7 @@
  * the processor's time of one, which is what bounds it where cores are few. Where there is a second
  * device, loads to both follow: medians, in turns, of wcodec_load_many() beside one device's load,
  * and beside two loads that know nothing of each other. */
+#include "bench/gpu/weights.h"
 #include "bench/timing.h"
 #include "registry/registry.h"
 #include "core/bytes.h"
@@ -27,7 +28,7 @@
 #include <unistd.h>
 #include <wcodec.h>
 
-enum { TENSOR = 1 << 27, TASK = 1 << 20, STREAMS = 16 };
+enum { TENSOR = 1 << 27, STREAMS = 16 };
 
 static void check(wcodec_status status, const wcodec_error *err)
 {
@@ -35,37 +36,6 @@ static void check(wcodec_status status, const wcodec_error *err)
         return;
     fprintf(stderr, "gpu-load: %s\n", err->text);
     exit(1);
-}
-
-static uint64_t next_random(uint64_t *s)
-{
-    uint64_t z = *s += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-struct tensor {
-    uint8_t *data;
-    uint64_t number;
-};
-
-static void fill_task(void *argument, size_t i)
-{
-    const struct tensor *t = argument;
-    uint64_t s = t->number << 32 | i;
-    for (uint8_t *p = t->data + i * TASK, *end = p + TASK; p < end; p += 4) {
-        const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f,
-                    a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f,
-                    r = 0.02f * sqrtf(-2 * logf(u));
-        const float pair[2] = {r * cosf(a), r * sinf(a)};
-        for (unsigned k = 0; k < 2; k++) {
-            uint32_t b;
-            memcpy(&b, &pair[k], 4);
-            const uint16_t h = (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
-            memcpy(p + 2 * k, &h, 2);
-        }
-    }
 }
 
 static void write_all(int fd, const void *data, size_t size)

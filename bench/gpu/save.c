@@ -9,12 +9,12 @@
  * For each level, with and without verification, the median of REPEATS (default 3, odd): to the
  * folder, and to a function that drops all. Behind it what the time went into, and the processor's
  * seconds of one. */
+#include "bench/gpu/weights.h"
 #include "bench/timing.h"
 #include "core/context.h"
 #include "registry/registry.h"
 
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include <wcodec.h>
 
-enum { TENSOR = 1 << 26, TASK = 1 << 20, REPEATS_MAX = 31, PIECE = 1 << 20 };
+enum { TENSOR = 1 << 26, REPEATS_MAX = 31, PIECE = 1 << 20 };
 
 static void check(wcodec_status status, const wcodec_error *err)
 {
@@ -30,37 +30,6 @@ static void check(wcodec_status status, const wcodec_error *err)
         return;
     fprintf(stderr, "gpu-save: %s\n", err->text);
     exit(1);
-}
-
-static uint64_t next_random(uint64_t *s)
-{
-    uint64_t z = *s += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-struct tensor {
-    uint8_t *data;
-    uint64_t number;
-};
-
-static void fill_task(void *argument, size_t i)
-{
-    const struct tensor *t = argument;
-    uint64_t s = t->number << 32 | i;
-    for (uint8_t *p = t->data + i * TASK, *end = p + TASK; p < end; p += 4) {
-        const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f,
-                    a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f,
-                    r = 0.02f * sqrtf(-2 * logf(u));
-        const float pair[2] = {r * cosf(a), r * sinf(a)};
-        for (unsigned k = 0; k < 2; k++) {
-            uint32_t b;
-            memcpy(&b, &pair[k], 4);
-            const uint16_t h = (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
-            memcpy(p + 2 * k, &h, 2);
-        }
-    }
 }
 
 struct model {

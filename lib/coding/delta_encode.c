@@ -179,7 +179,7 @@ static inline void put(struct bits *b, uint64_t v, unsigned count)
     b->filled += count;
     wcodec_store_u64(b->at, b->buffer);
     b->at += b->filled / 8;
-    b->buffer = b->filled < 64 ? b->buffer >> (b->filled & ~7u) : 0;
+    b->buffer >>= b->filled & ~7u; /* at most 56 */
     b->filled &= 7;
 }
 

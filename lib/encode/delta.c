@@ -64,11 +64,6 @@ unsigned wcodec_delta_tile_log2(const struct wcodec_encode_settings *settings, u
     return elements >= MANY ? WCODEC_TILE_LOG2_MAX : TILE_LOG2_FEW;
 }
 
-static unsigned length_of(uint64_t v)
-{
-    return v != 0 ? wcodec_top_bit(v) + 1 : 0;
-}
-
 /* Elements that differ, and the lengths of both kinds of values. */
 static void compare(struct delta_work *w, uint64_t begin, uint64_t count, struct delta_tile *tile)
 {
@@ -87,8 +82,8 @@ static void compare(struct delta_work *w, uint64_t begin, uint64_t count, struct
         if (e == b)
             continue;
         tile->changed++;
-        zigzag += length_of(wcodec_zigzag((e - b) & mask, log2));
-        by_xor += length_of(e ^ b);
+        zigzag += wcodec_delta_bits(wcodec_zigzag((e - b) & mask, log2));
+        by_xor += wcodec_delta_bits(e ^ b);
     }
     atomic_fetch_add(&w->zigzag_bits, zigzag);
     atomic_fetch_add(&w->xor_bits, by_xor);

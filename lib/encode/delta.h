@@ -26,9 +26,8 @@ wcodec_status wcodec_delta_code(wcodec_context *context,
                                 wcodec_error *err);
 
 /* The same where somebody else has compared it with the base, which has no bytes here: all that
- * differs, by tiles. */
+ * differs, by tiles of wcodec_delta_tile_log2(). */
 struct wcodec_delta_found {
-    unsigned tile_log2;                         /* wcodec_delta_tile_log2() */
     const struct wcodec_delta_changes *changes; /* of each tile, few enough */
     const uint32_t *results;                    /* wcodec_delta_check() of each tile's elements */
     uint64_t zigzag_bits, xor_bits;             /* of all numbers, as struct wcodec_changed_tile */

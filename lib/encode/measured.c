@@ -8,7 +8,6 @@
 #include "core/memory.h"
 
 enum {
-    LEVEL = 1,            /* above, samples are looked at */
     ELEMENT_LOG2_MAX = 2, /* that devices measure */
     SIZE_MIN = 1 << 20    /* smaller payloads may be packed, or pay in chunks */
 };
@@ -17,8 +16,8 @@ bool wcodec_measured_applies(const struct wcodec_encode_settings *settings, wcod
                              uint64_t size)
 {
     const unsigned log2 = wcodec_dtype_element_log2(dtype);
-    return settings->level == LEVEL && settings->lossy == WCODEC_LOSSY_NONE && !settings->fixed &&
-           !settings->fragments && !settings->delta &&
+    return settings->level == WCODEC_MEASURED_LEVEL && settings->lossy == WCODEC_LOSSY_NONE &&
+           !settings->fixed && !settings->fragments && !settings->delta &&
            (settings->predict == WCODEC_PREDICT_AUTO || settings->predict == WCODEC_PREDICT_NONE) &&
            log2 <= ELEMENT_LOG2_MAX && size >= SIZE_MIN && size >> log2 << log2 == size;
 }

@@ -8,6 +8,9 @@
 
 #include "encode/choice.h"
 
+/* The level at which that is so: above, samples are looked at. */
+enum { WCODEC_MEASURED_LEVEL = 1 };
+
 /* Do settings, type and size leave nothing to decide but what counts say? */
 bool wcodec_measured_applies(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
                              uint64_t size);

@@ -283,6 +283,18 @@ void wcodec_table_costs(const struct wcodec_table *table, uint32_t costs[256])
         pair_costs(table, costs);
 }
 
+void wcodec_table_for_device(const struct wcodec_encode_table *table,
+                             struct wcodec_device_table *device)
+{
+    const bool pairs = table->table.profile == WCODEC_PAIRS;
+    uint32_t costs[256];
+    if (!pairs)
+        wcodec_table_costs(&table->table, costs);
+    for (unsigned v = 0; v < 256 && !pairs; v++)
+        costs[v] >>= WCODEC_COST_SHIFT;
+    wcodec_device_table_init(device, table, pairs ? NULL : costs);
+}
+
 uint64_t wcodec_counts_cost(const uint64_t counts[256], const uint32_t costs[256])
 {
     uint64_t sum = 0;

@@ -6,6 +6,7 @@
 #ifndef WCODEC_ENCODE_TABLES_H
 #define WCODEC_ENCODE_TABLES_H
 
+#include "coding/device_table.h"
 #include "coding/table.h"
 #include "core/context.h"
 
@@ -90,6 +91,10 @@ void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t count
 /* Bits (times WCODEC_BIT) of each symbol coded with the table: those that are not held cost their
  * outliers too. */
 void wcodec_table_costs(const struct wcodec_table *table, uint32_t costs[256]);
+
+/* The table as devices encode with it, with its costs. */
+void wcodec_table_for_device(const struct wcodec_encode_table *table,
+                             struct wcodec_device_table *device);
 
 /* Bits (times WCODEC_BIT) of all counted symbols. */
 uint64_t wcodec_counts_cost(const uint64_t counts[256], const uint32_t costs[256]);

@@ -125,30 +125,19 @@ static bool fit(const struct wcodec_save_coding *k)
            2 * t->outliers <= a[WCODEC_AREA_POSITIONS].size;
 }
 
-static void fill_table(struct wcodec_save_coding *k, struct wcodec_device_table *table)
-{
-    const struct wcodec_encode_table *from = &k->plan->tables[0][0];
-    const bool pairs = from->table.profile == WCODEC_PAIRS;
-    uint32_t costs[256];
-    if (!pairs)
-        wcodec_table_costs(&from->table, costs);
-    for (unsigned v = 0; v < 256 && !pairs; v++)
-        costs[v] >>= WCODEC_COST_SHIFT;
-    wcodec_device_table_init(table, from, pairs ? NULL : costs);
-    k->own.base = from->table.base;
-    k->own.common = from->most_frequent;
-}
-
 /* Once, with room for so much. */
 static wcodec_status code_once(struct wcodec_save_coding *k,
                                const struct wcodec_tensor_totals *most, wcodec_error *err)
 {
     struct wcodec_save_placed *p = &k->placed;
+    const struct wcodec_encode_table *from = &k->plan->tables[0][0];
     struct wcodec_device_table *table = (void *)p->lane->staging.data;
     wcodec_status status = make_room(k, most, err);
     if (status != WCODEC_OK)
         return status;
-    fill_table(k, table);
+    wcodec_table_for_device(from, table);
+    k->own.base = from->table.base;
+    k->own.common = from->most_frequent;
     status = p->b->copy_in(p->lane->queue, k->own.work, 0, table, sizeof *table, err);
     if (status == WCODEC_OK)
         status = p->b->encoders->code(p->lane->queue, &k->own, err);

@@ -22,13 +22,23 @@ enum {
     WORKERS = 4 /* tensors at once: while one is planned others are coded or copied */
 };
 
-/* What a lane's queue has is done, whatever the status; the lane is given back. */
-static wcodec_status end_lane(const struct wcodec_save_placed *p, wcodec_status status,
-                              wcodec_error *err)
+bool wcodec_save_is_left(wcodec_status status)
 {
-    const wcodec_status waited = p->b->queue_wait(p->lane->queue, status == WCODEC_OK ? err : NULL);
-    wcodec_save_lane_give(p->request, p->lane);
-    return status == WCODEC_OK ? waited : status;
+    return status == WCODEC_ERROR_UNSUPPORTED || status == WCODEC_ERROR_MEMORY ||
+           status == WCODEC_ERROR_LIMIT;
+}
+
+wcodec_status wcodec_save_leave(struct wcodec_save_request *r, const char *tensor,
+                                wcodec_status status, const wcodec_error *reason, wcodec_error *err)
+{
+    if (status == WCODEC_ERROR_CANCELLED)
+        return wcodec_fail(err, status, "%s", reason->text);
+    if (!wcodec_save_is_left(status))
+        return wcodec_backends_failed(r->context, r->device, status, reason, err);
+    if (wcodec_log_wants(r->context, WCODEC_LOG_INFO))
+        wcodec_log(r->context, WCODEC_LOG_INFO, "tensor \"%.200s\" is coded by the CPU, not %s: %s",
+                   tensor, r->device->name, reason->text);
+    return WCODEC_OK;
 }
 
 static wcodec_status begin(struct wcodec_save_request *r, uint64_t offset,
@@ -147,9 +157,8 @@ wcodec_status wcodec_save_look(void *opaque, uint64_t offset, const struct wcode
     wcodec_error reason = {0};
     wcodec_status status = begin(r, offset, &p, &reason);
     if (status == WCODEC_OK)
-        status = end_lane(&p, look_at(&p, offset, look, &reason), &reason);
-    if (status == WCODEC_ERROR_MEMORY || status == WCODEC_ERROR_LIMIT ||
-        status == WCODEC_ERROR_UNSUPPORTED)
+        status = wcodec_save_lane_end(r, p.lane, look_at(&p, offset, look, &reason), &reason);
+    if (wcodec_save_is_left(status))
         return read_all(r, look, err);
     return status == WCODEC_OK
                ? status
@@ -245,7 +254,7 @@ static wcodec_status code(void *opaque, const struct wcodec_encode_settings *set
     if (status == WCODEC_OK) {
         status = code_placed(&k, &result, &reason);
         const bool made = status == WCODEC_OK;
-        status = end_lane(&k.placed, status, &reason);
+        status = wcodec_save_lane_end(r, k.placed.lane, status, &reason);
         if (made && status != WCODEC_OK)
             wcodec_coded_free(&result);
     }
@@ -255,15 +264,7 @@ static wcodec_status code(void *opaque, const struct wcodec_encode_settings *set
         *done = true;
         return WCODEC_OK;
     }
-    if (status == WCODEC_ERROR_CANCELLED)
-        return wcodec_fail(err, status, "%s", reason.text);
-    if (status != WCODEC_ERROR_UNSUPPORTED && status != WCODEC_ERROR_MEMORY &&
-        status != WCODEC_ERROR_LIMIT)
-        return wcodec_backends_failed(r->context, r->device, status, &reason, err);
-    if (wcodec_log_wants(r->context, WCODEC_LOG_INFO))
-        wcodec_log(r->context, WCODEC_LOG_INFO, "tensor \"%.200s\" is coded by the CPU, not %s: %s",
-                   what->name, r->device->name, reason.text);
-    return WCODEC_OK;
+    return wcodec_save_leave(r, what->name, status, &reason, err);
 }
 
 static bool takes(void *opaque, const struct wcodec_encode_settings *settings,
@@ -276,7 +277,6 @@ static bool takes(void *opaque, const struct wcodec_encode_settings *settings,
 
 bool wcodec_save_coder(struct wcodec_save_request *r, struct wcodec_write_coder *coder)
 {
-    enum { LEVEL = 1 };
     if (r->device == NULL)
         return false;
     const struct wcodec_backend *b = r->device->backend;
@@ -291,10 +291,10 @@ bool wcodec_save_coder(struct wcodec_save_request *r, struct wcodec_write_coder 
                    "with a limit of memory tensors are coded by the CPU, not %s", r->device->name);
         return false;
     }
-    if (r->encode.level != LEVEL) {
+    if (r->encode.level != WCODEC_MEASURED_LEVEL) {
         wcodec_log(r->context, WCODEC_LOG_INFO,
                    "%s codes tensors at level %d alone: at level %d the CPU does", r->device->name,
-                   LEVEL, r->encode.level);
+                   WCODEC_MEASURED_LEVEL, r->encode.level);
         return false;
     }
     *coder = (struct wcodec_write_coder){.opaque = r,

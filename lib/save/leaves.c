@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Leaves of 64 KiB that a device hashes where they are. */
+/* Leaves that a device hashes where they are. */
 #define XXH_INLINE_ALL /* for the secret */
 #include <xxhash.h>
 

@@ -73,11 +73,22 @@ size_t wcodec_save_find(const struct wcodec_save_request *request, uint64_t at);
  * why if there are any there. `coder` must not outlive the request, nor `request` move. */
 bool wcodec_save_coder(struct wcodec_save_request *request, struct wcodec_write_coder *coder);
 
-/* A lane that is free, with its queue and pinned memory: waits for one. Give it back with nothing
- * in its queue. */
+/* A lane that is free, with its queue and pinned memory: waits for one. */
 wcodec_status wcodec_save_lane_take(struct wcodec_save_request *request,
                                     struct wcodec_save_lane **lane, wcodec_error *err);
-void wcodec_save_lane_give(struct wcodec_save_request *request, struct wcodec_save_lane *lane);
+/* Give it back when what its queue has is done, whatever the status of that, which is returned; if
+ * it is WCODEC_OK, that of waiting. */
+wcodec_status wcodec_save_lane_end(struct wcodec_save_request *request,
+                                   struct wcodec_save_lane *lane, wcodec_status status,
+                                   wcodec_error *err);
+
+/* Is what a device failed with, if it did, no reason to fail, since the host can do it? */
+bool wcodec_save_is_left(wcodec_status status);
+/* A tensor that a device did not code, for the reason in `reason`: WCODEC_OK if it is left to the
+ * CPU, which the log is told; else the error. */
+wcodec_status wcodec_save_leave(struct wcodec_save_request *request, const char *tensor,
+                                wcodec_status status, const wcodec_error *reason,
+                                wcodec_error *err);
 
 /* Give the hashing of `count` leaves (not 0) of 2^leaf_log2 bytes of `elements`, from `at` on, to
  * the lane's queue: XXH3-128s to `to` of its work memory, a multiple of 256, as backends' deltas

@@ -104,9 +104,13 @@ wcodec_status wcodec_save_lane_take(struct wcodec_save_request *r, struct wcodec
     return status;
 }
 
-void wcodec_save_lane_give(struct wcodec_save_request *r, struct wcodec_save_lane *lane)
+wcodec_status wcodec_save_lane_end(struct wcodec_save_request *r, struct wcodec_save_lane *lane,
+                                   wcodec_status status, wcodec_error *err)
 {
+    const wcodec_status waited =
+        r->device->backend->queue_wait(lane->queue, status == WCODEC_OK ? err : NULL);
     give_lane(r, lane);
+    return status == WCODEC_OK ? waited : status;
 }
 
 /* Bytes [at, end), at most as many as a lane has room for, some of which are the device's. What of

@@ -4,7 +4,6 @@
 #include "sync/coder.h"
 #include "core/dtype.h"
 #include "core/error.h"
-#include "core/log.h"
 #include "core/memory.h"
 #include "encode/delta.h"
 #include <stdatomic.h>
@@ -19,11 +18,6 @@ enum {
     LEAF_LOG2_MIN = 13
 };
 
-/* Tiles whose elements that differ are in pinned memory until they are coded. */
-struct range {
-    struct wcodec_staging staging;
-};
-
 /* A tensor that is compared with the old one, by a lane of the new one's. */
 struct comparing {
     const struct wcodec_sync_coder *coder;
@@ -31,11 +25,10 @@ struct comparing {
     const struct wcodec_backend *b;
     struct wcodec_save_lane *lane;
     const struct wcodec_save_place *old, *new;
-    uint64_t elements, tiles;
-    unsigned element_log2, tile_log2;
+    struct wcodec_delta d; /* what its size says */
     struct wcodec_delta_changes *changes;
     uint32_t *results;
-    struct range *ranges;
+    struct wcodec_staging *ranges; /* of tiles: what differs, in pinned memory until it is coded */
     uint64_t range_count;
     struct wcodec_delta_found found;
     atomic_bool wrong;
@@ -49,18 +42,13 @@ struct part {
     uint64_t whole;   /* tiles that are */
 };
 
-static uint64_t tile_elements(const struct comparing *k, uint64_t tile)
-{
-    const uint64_t begin = tile << k->tile_log2, most = (uint64_t)1 << k->tile_log2;
-    return k->elements - begin < most ? k->elements - begin : most;
-}
-
 /* Compare, and hash tiles that are whole; counts, hashes and the bytes of one that is not to the
  * lane's staging memory. */
 static wcodec_status find(struct comparing *k, struct part *p, wcodec_error *err)
 {
-    const uint64_t at = p->first << k->tile_log2 << k->element_log2,
-                   left = k->elements - (p->first << k->tile_log2), room = p->count << k->tile_log2;
+    const uint64_t at = p->first << k->d.tile_log2 << k->d.element_log2,
+                   left = k->d.elements - (p->first << k->d.tile_log2),
+                   room = p->count << k->d.tile_log2;
     uint8_t *const staged = k->lane->staging.data;
     p->changes = (struct wcodec_tensor_changes){
         .elements = k->new->memory,
@@ -68,13 +56,13 @@ static wcodec_status find(struct comparing *k, struct part *p, wcodec_error *err
         .base = k->old->memory,
         .base_at = k->old->offset + at,
         .count = left < room ? left : room,
-        .element_log2 = (uint8_t)k->element_log2,
-        .tile_log2 = (uint8_t)k->tile_log2,
-        .slot = wcodec_delta_most_changed(k->tile_log2),
+        .element_log2 = k->d.element_log2,
+        .tile_log2 = k->d.tile_log2,
+        .slot = wcodec_delta_most_changed(k->d.tile_log2),
     };
     const struct wcodec_changes_work w = wcodec_changes_work(&p->changes);
-    const uint64_t rest = p->changes.count - (p->changes.count >> k->tile_log2 << k->tile_log2);
-    p->whole = p->changes.count >> k->tile_log2;
+    const uint64_t rest = p->changes.count - (p->changes.count >> k->d.tile_log2 << k->d.tile_log2);
+    p->whole = p->changes.count >> k->d.tile_log2;
     p->digests = wcodec_align_u64(w.size, ALIGNMENT);
     wcodec_status status = wcodec_staging_reserve(
         &k->r->owner, &k->lane->work, WCODEC_MEMORY_DEVICE, p->digests + DIGEST * p->count, err);
@@ -83,7 +71,7 @@ static wcodec_status find(struct comparing *k, struct part *p, wcodec_error *err
         status = k->b->deltas->find(k->lane->queue, &p->changes, err);
     if (status == WCODEC_OK && p->whole != 0)
         status = wcodec_save_hash(k->r, k->lane, k->new->memory, k->new->offset + at, p->whole,
-                                  k->tile_log2 + k->element_log2, p->digests, err);
+                                  k->d.tile_log2 + k->d.element_log2, p->digests, err);
     if (status == WCODEC_OK)
         status = k->b->copy_out(k->lane->queue, staged, p->changes.work, w.counts,
                                 sizeof(struct wcodec_changed_tile) * p->count, err);
@@ -91,9 +79,10 @@ static wcodec_status find(struct comparing *k, struct part *p, wcodec_error *err
         status = k->b->copy_out(k->lane->queue, staged + DIGEST * p->count, p->changes.work,
                                 p->digests, DIGEST * p->whole, err);
     if (status == WCODEC_OK && rest != 0)
-        status = k->b->copy_out(k->lane->queue, staged + LAST, k->new->memory,
-                                k->new->offset + at + (p->whole << k->tile_log2 << k->element_log2),
-                                rest << k->element_log2, err);
+        status =
+            k->b->copy_out(k->lane->queue, staged + LAST, k->new->memory,
+                           k->new->offset + at + (p->whole << k->d.tile_log2 << k->d.element_log2),
+                           rest << k->d.element_log2, err);
     return status == WCODEC_OK ? k->b->queue_wait(k->lane->queue, err) : status;
 }
 
@@ -104,7 +93,7 @@ static wcodec_status add_up(struct comparing *k, struct part *p, wcodec_error *e
     uint8_t *const staged = k->lane->staging.data;
     for (uint64_t i = 0; i < p->count; i++) {
         struct wcodec_changed_tile tile;
-        const uint64_t number = p->first + i, count = tile_elements(k, number);
+        const uint64_t number = p->first + i, count = wcodec_delta_tile_elements(&k->d, number);
         uint64_t half;
         memcpy(&tile, staged + i * sizeof tile, sizeof tile);
         if (!wcodec_delta_is_sparse(count, tile.count) || tile.count > p->changes.slot)
@@ -112,7 +101,7 @@ static wcodec_status add_up(struct comparing *k, struct part *p, wcodec_error *e
         memcpy(&half, staged + DIGEST * (p->count + i), sizeof half); /* in the device's order */
         k->results[number] = i < p->whole
                                  ? (uint32_t)half
-                                 : wcodec_delta_check(staged + LAST, count << k->element_log2);
+                                 : wcodec_delta_check(staged + LAST, count << k->d.element_log2);
         k->changes[number].count = tile.count;
         k->found.zigzag_bits += tile.zigzag_bits;
         k->found.xor_bits += tile.xor_bits;
@@ -124,7 +113,7 @@ static wcodec_status add_up(struct comparing *k, struct part *p, wcodec_error *e
 }
 
 /* All that differs, to pinned memory. */
-static wcodec_status bring(struct comparing *k, struct part *p, struct range *range,
+static wcodec_status bring(struct comparing *k, struct part *p, struct wcodec_staging *range,
                            wcodec_error *err)
 {
     const struct wcodec_changes_work w = wcodec_changes_work(&p->changes);
@@ -133,22 +122,22 @@ static wcodec_status bring(struct comparing *k, struct part *p, struct range *ra
     if (status == WCODEC_OK)
         status = k->b->deltas->join(k->lane->queue, &p->changes, err);
     if (status == WCODEC_OK)
-        status = wcodec_staging_reserve(&k->r->owner, &range->staging, WCODEC_MEMORY_PINNED,
+        status = wcodec_staging_reserve(&k->r->owner, range, WCODEC_MEMORY_PINNED,
                                         w.end - w.positions, err);
     if (status == WCODEC_OK)
-        status = k->b->copy_out(k->lane->queue, range->staging.data, p->changes.work, w.positions,
+        status = k->b->copy_out(k->lane->queue, range->data, p->changes.work, w.positions,
                                 w.end - w.positions, err);
     const wcodec_status waited = k->b->queue_wait(k->lane->queue, status == WCODEC_OK ? err : NULL);
     status = status == WCODEC_OK ? waited : status;
     if (status != WCODEC_OK)
         return status;
-    const uint8_t *const from = range->staging.data;
+    const uint8_t *const from = range->data;
     uint64_t before = 0;
     for (uint64_t i = 0; i < p->count; i++) {
         struct wcodec_delta_changes *c = &k->changes[p->first + i];
         c->positions = (const uint16_t *)(const void *)from + before;
-        c->elements = from + (w.values - w.positions) + (before << k->element_log2);
-        c->base = from + (w.bases - w.positions) + (before << k->element_log2);
+        c->elements = from + (w.values - w.positions) + (before << k->d.element_log2);
+        c->base = from + (w.bases - w.positions) + (before << k->d.element_log2);
         before += c->count;
     }
     return WCODEC_OK;
@@ -160,11 +149,11 @@ static void check_task(void *argument, size_t i)
 {
     struct comparing *k = argument;
     const struct wcodec_delta_changes *c = &k->changes[i];
-    bool right = c->count == 0 || c->positions[c->count - 1] < tile_elements(k, i);
+    bool right = c->count == 0 || c->positions[c->count - 1] < wcodec_delta_tile_elements(&k->d, i);
     for (uint64_t n = 0; n < c->count; n++)
         right &= (n == 0 || c->positions[n - 1] < c->positions[n]) &&
-                 wcodec_delta_load(c->elements, n, k->element_log2) !=
-                     wcodec_delta_load(c->base, n, k->element_log2);
+                 wcodec_delta_load(c->elements, n, k->d.element_log2) !=
+                     wcodec_delta_load(c->base, n, k->d.element_log2);
     if (!right)
         atomic_store(&k->wrong, true);
 }
@@ -174,7 +163,7 @@ static wcodec_status compare(struct comparing *k, struct wcodec_cancel *cancel, 
     wcodec_status status = WCODEC_OK;
     for (uint64_t i = 0; i < k->range_count && status == WCODEC_OK; i++) {
         struct part p = {.first = i * RANGE};
-        p.count = k->tiles - p.first < RANGE ? k->tiles - p.first : RANGE;
+        p.count = k->d.tiles - p.first < RANGE ? k->d.tiles - p.first : RANGE;
         status = wcodec_cancel_check(cancel, err);
         if (status == WCODEC_OK)
             status = find(k, &p, err);
@@ -184,7 +173,7 @@ static wcodec_status compare(struct comparing *k, struct wcodec_cancel *cancel, 
             status = bring(k, &p, &k->ranges[i], err);
     }
     if (status == WCODEC_OK)
-        wcodec_run(k->r->context, check_task, k, (size_t)k->tiles);
+        wcodec_run(k->r->context, check_task, k, (size_t)k->d.tiles);
     return status == WCODEC_OK && atomic_load(&k->wrong)
                ? wcodec_fail(err, WCODEC_ERROR_DEVICE,
                              "it computes wrongly: what it found to differ is out of order")
@@ -200,18 +189,17 @@ static wcodec_status begin(struct comparing *k, const struct wcodec_encode_setti
     (void)wcodec_sync_find(k->coder->before, what, &tensor, &same);
     k->old = &k->coder->before->places[tensor];
     k->new = &k->r->places[wcodec_save_find(k->r, offset)];
-    k->element_log2 = wcodec_dtype_element_log2((wcodec_dtype)what->dtype);
-    k->elements = what->size >> k->element_log2;
-    k->tile_log2 = wcodec_delta_tile_log2(settings, k->elements);
-    k->tiles = wcodec_div_up_u64(k->elements, (uint64_t)1 << k->tile_log2);
-    k->range_count = wcodec_div_up_u64(k->tiles, RANGE);
-    k->changes = wcodec_alloc_zeroed(allocator, (size_t)k->tiles * sizeof *k->changes);
-    k->results = wcodec_alloc_array(allocator, k->tiles, sizeof *k->results);
+    k->d.element_log2 = (uint8_t)wcodec_dtype_element_log2((wcodec_dtype)what->dtype);
+    k->d.elements = what->size >> k->d.element_log2;
+    k->d.tile_log2 = (uint8_t)wcodec_delta_tile_log2(settings, k->d.elements);
+    k->d.tiles = wcodec_div_up_u64(k->d.elements, (uint64_t)1 << k->d.tile_log2);
+    k->range_count = wcodec_div_up_u64(k->d.tiles, RANGE);
+    k->changes = wcodec_alloc_zeroed(allocator, (size_t)k->d.tiles * sizeof *k->changes);
+    k->results = wcodec_alloc_array(allocator, k->d.tiles, sizeof *k->results);
     k->ranges = wcodec_alloc_zeroed(allocator, (size_t)k->range_count * sizeof *k->ranges);
     if (k->changes == NULL || k->results == NULL || k->ranges == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta");
-    k->found = (struct wcodec_delta_found){
-        .tile_log2 = k->tile_log2, .changes = k->changes, .results = k->results};
+    k->found = (struct wcodec_delta_found){.changes = k->changes, .results = k->results};
     return WCODEC_OK;
 }
 
@@ -219,7 +207,7 @@ static void end(struct comparing *k)
 {
     const wcodec_allocator *allocator = &k->r->context->allocator;
     for (uint64_t i = 0; k->ranges != NULL && i < k->range_count; i++)
-        wcodec_staging_release(&k->r->owner, &k->ranges[i].staging);
+        wcodec_staging_release(&k->r->owner, &k->ranges[i]);
     wcodec_free(allocator, k->ranges);
     wcodec_free(allocator, k->results);
     wcodec_free(allocator, k->changes);
@@ -239,10 +227,7 @@ static wcodec_status code(void *opaque, const struct wcodec_encode_settings *set
     if (status == WCODEC_OK) {
         status = compare(&k, settings->cancel, &reason);
         wcodec_cancel_count(settings->cancel, what->size);
-        const wcodec_status waited =
-            k.b->queue_wait(k.lane->queue, status == WCODEC_OK ? &reason : NULL);
-        status = status == WCODEC_OK ? waited : status;
-        wcodec_save_lane_give(k.r, k.lane);
+        status = wcodec_save_lane_end(k.r, k.lane, status, &reason);
     }
     if (status == WCODEC_OK) {
         status = wcodec_delta_code_found(k.r->context, settings, (wcodec_dtype)what->dtype,
@@ -252,16 +237,7 @@ static wcodec_status code(void *opaque, const struct wcodec_encode_settings *set
         return status;
     }
     end(&k);
-    if (status == WCODEC_ERROR_CANCELLED)
-        return wcodec_fail(err, status, "%s", reason.text);
-    if (status != WCODEC_ERROR_UNSUPPORTED && status != WCODEC_ERROR_MEMORY &&
-        status != WCODEC_ERROR_LIMIT)
-        return wcodec_backends_failed(k.r->context, k.r->device, status, &reason, err);
-    if (wcodec_log_wants(k.r->context, WCODEC_LOG_INFO))
-        wcodec_log(k.r->context, WCODEC_LOG_INFO,
-                   "tensor \"%.200s\" is coded by the CPU, not %s: %s", what->name,
-                   k.r->device->name, reason.text);
-    return WCODEC_OK;
+    return wcodec_save_leave(k.r, what->name, status, &reason, err);
 }
 
 static bool takes(void *opaque, const struct wcodec_encode_settings *settings,

@@ -31,16 +31,6 @@ bool wcodec_sync_on_device(const struct wcodec_save_request *r, uint64_t tensor)
            functions(r)->supports(r->device->device);
 }
 
-/* What a lane's queue has is done, whatever the status; the lane is given back. */
-static wcodec_status end_lane(struct wcodec_save_request *r, struct wcodec_save_lane *lane,
-                              wcodec_status status, wcodec_error *err)
-{
-    const wcodec_status waited =
-        r->device->backend->queue_wait(lane->queue, status == WCODEC_OK ? err : NULL);
-    wcodec_save_lane_give(r, lane);
-    return status == WCODEC_OK ? waited : status;
-}
-
 static wcodec_status report(struct wcodec_save_request *r, wcodec_status status,
                             const wcodec_error *reason, wcodec_error *err)
 {
@@ -82,7 +72,7 @@ static wcodec_status bring_digests(struct wcodec_save_request *r, uint64_t tenso
             wcodec_store_u64(to + size + 8, h.high);
         }
     }
-    return end_lane(r, lane, status, err);
+    return wcodec_save_lane_end(r, lane, status, err);
 }
 
 wcodec_status wcodec_sync_hash_on_device(struct wcodec_save_request *r, uint64_t tensor,
@@ -294,7 +284,7 @@ static wcodec_status patch_range(struct patching *p, const struct range *r, wcod
         status = check_faults(p, r, lane->staging.data + l.faults, &reason);
         device = status == WCODEC_OK;
     }
-    status = end_lane(weights, lane, status, &reason);
+    status = wcodec_save_lane_end(weights, lane, status, &reason);
     if (device)
         return report(weights, status, &reason, err);
     *err = reason;

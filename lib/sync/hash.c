@@ -78,8 +78,7 @@ static void device_task(void *argument, size_t tensor)
     wcodec_status status = wcodec_cancel_check(h->cancel, &error);
     if (status == WCODEC_OK)
         status = wcodec_sync_hash_on_device(r, tensor, &h->hashes[tensor], &error);
-    if (status == WCODEC_ERROR_MEMORY || status == WCODEC_ERROR_LIMIT ||
-        status == WCODEC_ERROR_UNSUPPORTED) /* then it is read */
+    if (wcodec_save_is_left(status)) /* then it is read */
         return;
     if (status == WCODEC_OK && h->has_file)
         status = wcodec_looked_take(&r->context->allocator, &coder, r->places[tensor].at,

@@ -264,14 +264,8 @@ static void fill_table(const struct coding *c, const struct wcodec_encode_table 
                        struct wcodec_tensor_coding *coding)
 {
     const struct wcodec_tensor_work w = wcodec_tensor_work(coding->tiling);
-    const bool pairs = table->table.profile == WCODEC_PAIRS;
     struct wcodec_device_table device;
-    uint32_t costs[256];
-    if (!pairs)
-        wcodec_table_costs(&table->table, costs);
-    for (unsigned v = 0; v < 256 && !pairs; v++)
-        costs[v] >>= WCODEC_COST_SHIFT;
-    wcodec_device_table_init(&device, table, pairs ? NULL : costs);
+    wcodec_table_for_device(table, &device);
     coding->base = table->table.base;
     coding->common = table->most_frequent;
     coding->work = place(c, w.size).memory;

@@ -304,6 +304,18 @@ static void test_same_bytes(void **state)
 
 enum { FEW = 2 };
 
+/* The model to the fake device's memory, which the host does see. */
+static wcodec_status place(wcodec_context *context, struct model *m, wcodec_buffer **buffer,
+                           wcodec_error *err)
+{
+    const wcodec_status status = wcodec_buffer_create(context, m->size, buffer, err);
+    for (unsigned i = 0; i < TENSORS && status == WCODEC_OK; i++)
+        m->items[i].source = wcodec_buffer_native(*buffer);
+    if (status == WCODEC_OK)
+        memcpy((void *)(uintptr_t)wcodec_buffer_native(*buffer), m->data, m->size);
+    return status;
+}
+
 /* A few tensors in the memory of a fake device whose calls fail as `mode` says. What is saved all
  * the same is what the CPU makes. */
 static wcodec_status save_failing(const char *mode, const struct support_allocator *allocator,
@@ -317,11 +329,8 @@ static wcodec_status save_failing(const char *mode, const struct support_allocat
     wcodec_context *context =
         create("fake", allocator != NULL ? &allocator->allocator : NULL, lines, err);
     assert_non_null(context);
-    wcodec_status status = wcodec_buffer_create(context, m->size, &buffer, err);
+    wcodec_status status = place(context, m, &buffer, err);
     if (status == WCODEC_OK) {
-        for (unsigned i = 0; i < TENSORS; i++)
-            m->items[i].source = wcodec_buffer_native(buffer);
-        memcpy((void *)(uintptr_t)wcodec_buffer_native(buffer), m->data, m->size);
         status = save(context, m, FEW, "fake", &encode, &sink, err);
         if (status == WCODEC_OK) {
             struct support_sink host;
@@ -415,10 +424,7 @@ static void test_short(void **state)
         support_allocator_init(&allocator, SUPPORT_NEVER);
         wcodec_context *context = create("fake", &allocator.allocator, &lines, &err);
         assert_non_null(context);
-        assert_int_equal(wcodec_buffer_create(context, m.size, &buffer, &err), WCODEC_OK);
-        for (unsigned i = 0; i < TENSORS; i++)
-            m.items[i].source = wcodec_buffer_native(buffer);
-        memcpy((void *)(uintptr_t)wcodec_buffer_native(buffer), m.data, m.size);
+        assert_int_equal(place(context, &m, &buffer, &err), WCODEC_OK);
         level_1(&encode);
         allocator.left = n;
         const wcodec_status status = save(context, &m, FEW, "fake", &encode, &sink, &err);
@@ -458,10 +464,7 @@ static void test_cancelled(void **state)
     make_model(&m, 256, 0);
     wcodec_context *context = create("fake", NULL, &lines, &err);
     assert_non_null(context);
-    assert_int_equal(wcodec_buffer_create(context, m.size, &buffer, &err), WCODEC_OK);
-    for (unsigned i = 0; i < TENSORS; i++)
-        m.items[i].source = wcodec_buffer_native(buffer);
-    memcpy((void *)(uintptr_t)wcodec_buffer_native(buffer), m.data, m.size);
+    assert_int_equal(place(context, &m, &buffer, &err), WCODEC_OK);
     level_1(&encode);
     encode.progress = (wcodec_progress){.fn = stop_later, .opaque = &done};
     assert_int_equal(save(context, &m, TENSORS, "fake", &encode, &sink, &err),
