@@ -18,15 +18,24 @@
  *     z = sigmoid(W_z x + U_z h + b_z)    r = sigmoid(W_r x + U_r h + b_r)
  *     c = tanh(W_h x + U_h (r h) + b_h)   h' = (1 - z) h + z c
  *
- * and S stochastic values p of its hidden ones, in which there is no chance. A step takes h to h',
- * and gives a loss of [h; p]; input 0 of the next step is that loss, while the others stay. All
- * members have the same head.
+ * and S stochastic values p of its hidden ones. A step takes h to h', and gives a loss of [h; p];
+ * input 0 of the next step is that loss, while the others stay. All members have the same head.
  *
  *                  PRODUCTION                                REFERENCE (the published kernel)
  *     p            softmax of the logits h[floor(i H / S)]   h itself, S = H
  *     loss         max(exp(min(max(head [h; p],              head [h; p]
  *                  -10), 10)), 1e-6)
  *     entropy      - sum of p_i ln p_i over p_i > 1e-8       0.01
+ *
+ * SAMPLED is PRODUCTION, except that p is replaced by 1 for one class k and 0 for the others, after
+ * its entropy was taken. k is drawn by Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers:
+ * as easy as 1, 2, 3"), whose key is (seed mod 2^32, seed / 2^32) and whose counter is (member, t,
+ * 0, 0): member from 0 on, t 1 for the step that gives the first loss, 2 for the next, and 0 for p
+ * of the hidden values with which a rollout begins. Of the four words word 0 counts: u is its upper
+ * 24 bits / 2^24, 0 <= u < 1, exact in binary32. Sums of p_0, p_0 + p_1, ... are made in binary32
+ * in that order, and k is the first class whose sum is greater than u, or S - 1 if none is. So a
+ * draw depends on the seed, the member and the step alone, on every backend; its class also on p,
+ * where u is as near to a sum as p's rounding.
  *
  * Numbers are binary32. A product adds the bias, then inputs 1, 2, ..., then 0, then hidden values
  * 0, 1, ...; metrics are sums in binary64. So results depend on the inputs and on the C library's
@@ -45,10 +54,14 @@ extern "C" {
  * output, up, down, language-model head. */
 #define WCODEC_RSSM_PARTS 8
 
-/** What stochastic values and losses are: the table above. */
+/** What stochastic values and losses are, as defined above. */
 typedef enum wcodec_rssm_mode {
+    /** Stochastic values without chance: the softmax itself. */
     WCODEC_RSSM_PRODUCTION = 0,
-    WCODEC_RSSM_REFERENCE = 1
+    /** The published kernel. */
+    WCODEC_RSSM_REFERENCE = 1,
+    /** A class drawn of the softmax. */
+    WCODEC_RSSM_SAMPLED = 2
 } wcodec_rssm_mode;
 
 /** Sizes of an ensemble: fill with wcodec_rssm_options_init(), then change what matters. It grows
@@ -127,8 +140,10 @@ typedef struct wcodec_rssm_input {
     float learning_rate;
     /** 0. */
     uint32_t reserved32;
+    /** Of the draws; only in SAMPLED. */
+    uint64_t seed;
     /** 0. */
-    uint64_t reserved[4];
+    uint64_t reserved[3];
 } wcodec_rssm_input;
 
 /** What the rollout of one member is like. */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* One member, step by step. */
+#include "recurrent/philox.h"
 #include "recurrent/rssm.h"
 
 #include <math.h>
@@ -80,9 +81,31 @@ static void step(const wcodec_rssm *r, const struct wcodec_rssm_member *m, float
     }
 }
 
-/* p of h; returns the entropy. */
-static double make_stochastic(const wcodec_rssm *r, struct values *v)
+/* p becomes 1 for the class drawn, and 0 for the others. */
+static void draw(uint64_t seed, size_t member, size_t step, float *p, size_t classes)
 {
+    const uint32_t counter[4] = {(uint32_t)member, (uint32_t)step, 0, 0};
+    uint32_t words[4];
+    size_t drawn = classes - 1;
+    float sum = 0;
+    wcodec_philox4x32(seed, counter, words);
+    const float u = (float)(words[0] >> 8) * 0x1p-24f;
+    for (size_t i = 0; i < classes; i++) {
+        sum += p[i];
+        if (u < sum) {
+            drawn = i;
+            break;
+        }
+    }
+    memset(p, 0, classes * sizeof *p);
+    p[drawn] = 1;
+}
+
+/* p of h after `step` steps; returns the entropy. */
+static double make_stochastic(const struct wcodec_rssm_run *run, size_t member, size_t step,
+                              struct values *v)
+{
+    const wcodec_rssm *r = run->rssm;
     float *p = v->stochastic;
     float most = -INFINITY, sum = 0;
     double entropy = 0;
@@ -101,6 +124,8 @@ static double make_stochastic(const wcodec_rssm *r, struct values *v)
         if (p[i] > 1e-8f)
             entropy -= p[i] * (double)logf(p[i]);
     }
+    if (r->mode == WCODEC_RSSM_SAMPLED)
+        draw(run->input->seed, member, step, p, r->stochastic);
     return entropy;
 }
 
@@ -155,10 +180,10 @@ void wcodec_rssm_run_member(void *argument, size_t member)
     begin(r, run->input, member, &v);
     loss[0] = run->input->loss;
     if (run->steps == 0)
-        make_stochastic(r, &v);
+        make_stochastic(run, member, 0, &v);
     for (size_t t = 0; t < run->steps; t++) {
         step(r, &r->member[member], x0, &v);
-        entropy += make_stochastic(r, &v);
+        entropy += make_stochastic(run, member, t + 1, &v);
         x0 = loss[t + 1] = loss_of(r, &v);
         if (output->step_deltas != NULL)
             output->step_deltas[member * run->steps + t] = fabsf(loss[t + 1] - loss[t]);

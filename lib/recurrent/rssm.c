@@ -50,7 +50,8 @@ static wcodec_status take_options(const wcodec_rssm_options *from, wcodec_rssm_o
         status = check_size("inputs", o->inputs, UNITS_MAX, err);
     if (status != WCODEC_OK)
         return status;
-    if (o->mode != WCODEC_RSSM_PRODUCTION && o->mode != WCODEC_RSSM_REFERENCE)
+    if (o->mode != WCODEC_RSSM_PRODUCTION && o->mode != WCODEC_RSSM_REFERENCE &&
+        o->mode != WCODEC_RSSM_SAMPLED)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no mode %d", (int)o->mode);
     if (o->mode == WCODEC_RSSM_REFERENCE && o->stochastic != o->hidden)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,

@@ -1063,6 +1063,7 @@ class wcodec_training_averages(Structure):
 # wcodec_rssm_mode
 WCODEC_RSSM_PRODUCTION = 0
 WCODEC_RSSM_REFERENCE = 1
+WCODEC_RSSM_SAMPLED = 2
 
 
 class wcodec_rssm_options(Structure):
@@ -1114,6 +1115,7 @@ class wcodec_rssm_input(Structure):
     gradient_norm: float
     learning_rate: float
     reserved32: int
+    seed: int
     reserved: Any
     _fields_ = (
         ("hidden", POINTER(c_float)),
@@ -1122,7 +1124,8 @@ class wcodec_rssm_input(Structure):
         ("gradient_norm", c_float),
         ("learning_rate", c_float),
         ("reserved32", c_uint32),
-        ("reserved", c_uint64 * 4),
+        ("seed", c_uint64),
+        ("reserved", c_uint64 * 3),
     )
 
 
@@ -1317,6 +1320,7 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
     "wcodec_rssm_mode": {
         "WCODEC_RSSM_PRODUCTION": WCODEC_RSSM_PRODUCTION,
         "WCODEC_RSSM_REFERENCE": WCODEC_RSSM_REFERENCE,
+        "WCODEC_RSSM_SAMPLED": WCODEC_RSSM_SAMPLED,
     },
 }
 

@@ -16,7 +16,11 @@ from ._library import lib
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_MODES = {"production": c.WCODEC_RSSM_PRODUCTION, "reference": c.WCODEC_RSSM_REFERENCE}
+_MODES = {
+    "production": c.WCODEC_RSSM_PRODUCTION,
+    "reference": c.WCODEC_RSSM_REFERENCE,
+    "sampled": c.WCODEC_RSSM_SAMPLED,
+}
 _PARTS = ("embed", "q", "k", "v", "out", "up", "down", "lm_head")
 _METRICS = {"loss_variance": "loss_variance", "smoothness": "smoothness", "entropies": "entropy"}
 _SUMMARY = tuple(field[0] for field in c.wcodec_rssm_summary._fields_ if field[0] != "reserved")
@@ -119,7 +123,7 @@ class RSSM:
             out (zeros).
         head: [H + stochastic], the weights that make a loss.
         stochastic: values that are made of the hidden ones; in the mode "reference" H.
-        mode: "production" or "reference": wcodec/recurrent.h has both.
+        mode: "production", "reference" or "sampled": wcodec/recurrent.h defines them.
         delta_head: [10, H + stochastic], the weights that make changes of a model's, or None.
         threads: as for wcodec.compress().
 
@@ -183,6 +187,7 @@ class RSSM:
         *,
         gradient_norm: float = 0.0,
         learning_rate: float = 0.0,
+        seed: int = 0,
     ) -> Rollout:
         """Predict `steps` steps, 0 to 1000.
 
@@ -191,19 +196,23 @@ class RSSM:
             features: [I], as TrainingState.features() gives them.
             loss: of the latest step.
             gradient_norm, learning_rate: of the latest step, for weight_deltas.
+            seed: of the draws in the mode "sampled", 0 to 2**64 - 1.
 
         Raises:
-            UsageError: another shape, or steps out of range. OutOfMemoryError.
+            UsageError: another shape, or steps or a seed out of range. OutOfMemoryError.
         """
         import numpy as np
 
         if isinstance(steps, bool) or not isinstance(steps, int) or not 0 <= steps <= _STEPS:
             raise UsageError(f"steps is {steps!r}: expected 0 to {_STEPS}")
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
+            raise UsageError(f"seed is {seed!r}: expected 0 to 2**64 - 1")
         torch = is_torch(features) or is_torch(hidden)
         given, output = c.wcodec_rssm_input(), c.wcodec_rssm_output()
         features = _floats(features, (self.inputs,), "features")
         if hidden is not None:
             hidden = self._begin(hidden)
+        given.seed = seed
         given.hidden, given.features = float_pointer(hidden), float_pointer(features)
         try:
             given.loss = loss

@@ -70,6 +70,23 @@ def test_no_steps_and_weight_deltas():
     assert r.weight_deltas["lm_head"] == pytest.approx(want, rel=1e-5)
 
 
+def test_sampled():
+    model, hidden, features = golden(3, 20, 4, 6, mode="sampled")
+    plain, _, _ = golden(3, 20, 4, 6)
+    first = model.rollout(hidden, features, 2.5, 20, seed=1)
+    same = model.rollout(hidden, features, 2.5, 20, seed=1)
+    np.testing.assert_array_equal(first.trajectories, same.trajectories)
+    # All weights of the head are equal: what is drawn does not change a loss.
+    expected = plain.rollout(hidden, features, 2.5, 20)
+    np.testing.assert_allclose(first.trajectories, expected.trajectories, rtol=1e-6)
+    head = np.concatenate([np.zeros(20), np.arange(4.0)])
+    model = wcodec.RSSM(members(3, 20, 6), head, 4, "sampled")
+    drawn = [model.rollout(hidden, features, 2.5, 20, seed=seed).trajectories for seed in (1, 2)]
+    classes = np.round(np.log(drawn[0][:, 1:]))
+    assert set(classes.ravel()) == {0, 1, 2, 3}
+    assert (drawn[0] != drawn[1]).any()
+
+
 def test_tensors_of_torch():
     torch = pytest.importorskip("torch")
     model, hidden, features = golden(2, 20, 4, 6)
@@ -98,7 +115,7 @@ def test_what_is_refused():
         ((good, head, 5), "head has the shape"),
         ((good, np.zeros(17), 9), "stochastic is 9: expected 1 to 8"),
         ((good, head, 0), "stochastic is 0"),
-        ((good, head, 4, "sampled"), "mode is 'sampled'"),
+        ((good, head, 4, "random"), "mode is 'random': expected one of production, reference, sam"),
         ((good, head, 4, "reference"), "in the mode"),
     ):
         with pytest.raises(wcodec.UsageError, match=text):
@@ -114,3 +131,6 @@ def test_what_is_refused():
     ):
         with pytest.raises(wcodec.UsageError, match=text):
             model.rollout(*arguments)
+    for seed in (-1, 1 << 64, 1.5):
+        with pytest.raises(wcodec.UsageError, match="seed is"):
+            model.rollout(None, np.zeros(4), 1.0, 1, seed=seed)

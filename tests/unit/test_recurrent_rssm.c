@@ -3,6 +3,7 @@
 
 /* Ensembles of recurrent models: the published golden values, what a rollout says beside its
  * definition in binary64, the same by any number of threads, and what is refused. */
+#include "recurrent/philox.h"
 #include "support_memory.h"
 
 #include <math.h>
@@ -17,6 +18,7 @@ struct model {
     float *head, *delta_head, *hidden, *features;
     wcodec_gru_weights *members;
     float bias[64]; /* of all gates; the first H of it */
+    uint64_t seed;
 };
 
 static float *floats(size_t count)
@@ -211,9 +213,32 @@ static double define_stochastic(const struct model *m, const double *h, double *
     return entropy;
 }
 
-static void define(const struct model *m, bool given, double loss, size_t steps, struct results *r)
+/* One of the classes, by the seed; false if it is too near to another for what binary32 says. */
+static bool define_draw(const struct model *m, size_t member, size_t step, double *p)
+{
+    const uint32_t counter[4] = {(uint32_t)member, (uint32_t)step, 0, 0};
+    uint32_t words[4];
+    double sum = 0;
+    size_t drawn = m->s - 1;
+    bool far = true;
+    wcodec_philox4x32(m->seed, counter, words);
+    const double u = (words[0] >> 8) / 16777216.0;
+    for (size_t k = 0; k < m->s - 1; k++) {
+        sum += p[k];
+        far = far && fabs(u - sum) > 3e-6;
+        if (u < sum && k < drawn)
+            drawn = k;
+    }
+    for (size_t k = 0; k < m->s; k++)
+        p[k] = k == drawn;
+    return far;
+}
+
+/* False if a draw says nothing. */
+static bool define(const struct model *m, bool given, double loss, size_t steps, struct results *r)
 {
     double x[64];
+    bool told = true;
     r->entropy = 0;
     for (size_t e = 0; e < m->e; e++) {
         double *h = r->h + e * m->h, *p = r->p + e * m->s, *out = r->loss + e * (steps + 1);
@@ -227,6 +252,8 @@ static void define(const struct model *m, bool given, double loss, size_t steps,
             double logit = 0;
             define_step(m, e, x, h);
             r->entropy += define_stochastic(m, h, p);
+            if (m->o.mode == WCODEC_RSSM_SAMPLED)
+                told = define_draw(m, e, t + 1, p) && told;
             for (size_t i = 0; i < m->h; i++)
                 logit += m->head[i] * h[i];
             for (size_t i = 0; i < m->s; i++)
@@ -234,6 +261,7 @@ static void define(const struct model *m, bool given, double loss, size_t steps,
             x[0] = out[t + 1] = fmax(exp(fmin(fmax(logit, -10), 10)), 1e-6);
         }
     }
+    return told;
 }
 
 static void near(const char *what, double got, double want)
@@ -299,9 +327,12 @@ static void compare(wcodec_context *context, struct model *m, bool given, size_t
     wcodec_rssm_metrics metrics[64];
     wcodec_rssm_summary summary;
     wcodec_rssm *rssm = create(context, m);
+    while (!define(m, given, 3, steps, &want))
+        m->seed++;
     const wcodec_rssm_input input = {.hidden = given ? m->hidden : NULL,
                                      .features = m->features,
                                      .loss = 3,
+                                     .seed = m->seed,
                                      .gradient_norm = 1.5f,
                                      .learning_rate = 0.01f};
     const wcodec_rssm_output output = {.trajectories = loss,
@@ -312,7 +343,6 @@ static void compare(wcodec_context *context, struct model *m, bool given, size_t
                                        .metrics = metrics,
                                        .weight_deltas = parts};
     assert_int_equal(wcodec_rssm_rollout(rssm, &input, steps, &output, &summary, NULL), WCODEC_OK);
-    define(m, given, 3, steps, &want);
     for (size_t i = 0; i < e * (steps + 1); i++)
         near("a loss", loss[i], want.loss[i]);
     for (size_t i = 0; i < e * m->h; i++)
@@ -353,7 +383,9 @@ static void test_definition(void **unused)
     wcodec_context *context = support_context(2, NULL);
     for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct model m;
-        make(&m, WCODEC_RSSM_PRODUCTION, sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3]);
+        make(&m, i % 2 == 0 ? WCODEC_RSSM_PRODUCTION : WCODEC_RSSM_SAMPLED, sizes[i][0],
+             sizes[i][1], sizes[i][2], sizes[i][3]);
+        m.seed = support_random(&seed);
         for (size_t k = 0; k < m.h; k++)
             m.bias[k] = (float)(support_random(&seed) % 100) / 100 - 0.5f;
         for (size_t k = 0; k < m.in; k++)
@@ -367,6 +399,89 @@ static void test_definition(void **unused)
         drop(&m);
     }
     wcodec_context_destroy(context);
+}
+
+/* The known answers of Random123's kat_vectors. */
+static void test_philox(void **unused)
+{
+    (void)unused;
+    static const struct {
+        uint32_t counter[4];
+        uint64_t seed;
+        uint32_t words[4];
+    } known[] = {
+        {{0, 0, 0, 0}, 0, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+        {{UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX},
+         UINT64_MAX,
+         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         0x299f31d0a4093822,
+         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+    };
+    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
+        uint32_t words[4];
+        wcodec_philox4x32(known[i].seed, known[i].counter, words);
+        assert_memory_equal(words, known[i].words, sizeof words);
+    }
+}
+
+/* Classes are drawn as often as p has it: with hidden values that stay at 0 but one, by a head that
+ * tells the class by the loss. */
+static void test_drawn_as_often(void **unused)
+{
+    (void)unused;
+    enum { CLASSES = 4, STEPS = 1000, MEMBERS = 64 };
+    static float loss[MEMBERS][STEPS + 1], again[MEMBERS][STEPS + 1];
+    const double logit[CLASSES] = {0, 1, -1, 0.5};
+    double p[CLASSES], sum = 0;
+    unsigned count[CLASSES] = {0}, same = 0;
+    wcodec_rssm_summary summary;
+    struct model m;
+    make(&m, WCODEC_RSSM_SAMPLED, MEMBERS, CLASSES, CLASSES, 1);
+    /* z is 0 to the last bit, so that h stays: sigmoid(-200). */
+    for (size_t i = 0; i < MEMBERS; i++) {
+        memset(m.w + i * GATES * CLASSES, 0, GATES * CLASSES * sizeof(float));
+        memset(m.u + i * GATES * CLASSES * CLASSES, 0, GATES * CLASSES * CLASSES * sizeof(float));
+        m.members[i].b_z = m.bias;
+        for (unsigned k = 0; k < CLASSES; k++)
+            m.hidden[i * CLASSES + k] = (float)logit[k];
+    }
+    for (unsigned k = 0; k < CLASSES; k++) {
+        m.bias[k] = -200;
+        m.head[k] = 0;
+        m.head[CLASSES + k] = (float)k;
+        sum += p[k] = exp(logit[k]);
+    }
+    wcodec_context *context = support_context(2, NULL);
+    wcodec_rssm *rssm = create(context, &m);
+    wcodec_rssm_input input = {.hidden = m.hidden, .features = m.features, .loss = 1, .seed = 1};
+    wcodec_rssm_output output = {.trajectories = loss[0]};
+    assert_int_equal(wcodec_rssm_rollout(rssm, &input, STEPS, &output, &summary, NULL), WCODEC_OK);
+    for (size_t i = 0; i < MEMBERS; i++)
+        for (size_t t = 1; t <= STEPS; t++) {
+            const long k = lround(log((double)loss[i][t]));
+            assert_in_range(k, 0, CLASSES - 1);
+            count[k]++;
+        }
+    for (unsigned k = 0; k < CLASSES; k++) {
+        const double share = p[k] / sum, draws = MEMBERS * STEPS,
+                     deviation = sqrt(share * (1 - share) * draws);
+        if (!(fabs(count[k] - share * draws) < 5 * deviation))
+            fail_msg("class %u was drawn %u times, and not %g", k, count[k], share * draws);
+    }
+    /* Another seed, in its upper half, draws others; the first one the same again. */
+    output.trajectories = again[0];
+    assert_int_equal(wcodec_rssm_rollout(rssm, &input, STEPS, &output, &summary, NULL), WCODEC_OK);
+    assert_memory_equal(again, loss, sizeof loss);
+    input.seed |= UINT64_C(1) << 32;
+    assert_int_equal(wcodec_rssm_rollout(rssm, &input, STEPS, &output, &summary, NULL), WCODEC_OK);
+    for (size_t i = 0; i < MEMBERS; i++)
+        for (size_t t = 1; t <= STEPS; t++)
+            same += again[i][t] == loss[i][t];
+    assert_in_range(same, 1, MEMBERS * STEPS / 2);
+    wcodec_rssm_destroy(rssm);
+    wcodec_context_destroy(context);
+    drop(&m);
 }
 
 static void test_threads(void **unused)
@@ -440,8 +555,8 @@ static void test_refused(void **unused)
         refused(context, &m, wrong[i].text);
         m.o = good;
     }
-    m.o.mode = (wcodec_rssm_mode)2;
-    refused(context, &m, "there is no mode 2");
+    m.o.mode = (wcodec_rssm_mode)3;
+    refused(context, &m, "there is no mode 3");
     m.o.mode = WCODEC_RSSM_REFERENCE;
     refused(context, &m, "stochastic is 4: in the mode \"reference\" it is hidden, 20");
     m.o = good;
@@ -529,9 +644,10 @@ static void test_confidence(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),     cmocka_unit_test(test_definition),
-        cmocka_unit_test(test_threads),    cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_confidence),
+        cmocka_unit_test(test_golden),         cmocka_unit_test(test_definition),
+        cmocka_unit_test(test_threads),        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_confidence),     cmocka_unit_test(test_philox),
+        cmocka_unit_test(test_drawn_as_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
