@@ -38,8 +38,10 @@
  * where u is as near to a sum as p's rounding.
  *
  * Numbers are binary32. A product adds the bias, then inputs 1, 2, ..., then 0, then hidden values
- * 0, 1, ...; metrics are sums in binary64. So results depend on the inputs and on the C library's
- * exponential and tangent, never on threads.
+ * 0, 1, ..., each term rounded before it is added; exponentials and hyperbolic tangents are the
+ * library's own, within two units in the last place. So trajectories and hidden values depend on
+ * the inputs alone, never on threads, the processor's level or the C library. Metrics are sums in
+ * binary64, the entropy's with the C library's logarithm.
  */
 #ifndef WCODEC_RECURRENT_H
 #define WCODEC_RECURRENT_H

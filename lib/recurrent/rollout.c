@@ -8,28 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = WCODEC_RSSM_BLOCK };
-
 float wcodec_rssm_sigmoid(float x)
 {
-    if (x >= 0)
-        return 1 / (1 + expf(-x));
-    const float e = expf(x);
-    return e / (1 + e);
-}
-
-/* sum[i] += weights[i][j] x[j] for all i of whole blocks, j from 0 on. */
-static void add_products(float *sum, size_t width, const float *weights, const float *x,
-                         size_t count)
-{
-    for (size_t at = 0; at < width; at += BLOCK) {
-        float block[BLOCK];
-        memcpy(block, sum + at, sizeof block);
-        for (size_t j = 0; j < count; j++, weights += BLOCK)
-            for (unsigned i = 0; i < BLOCK; i++)
-                block[i] += weights[i] * x[j];
-        memcpy(sum + at, block, sizeof block);
-    }
+    return wcodec_gates_sigmoid(x);
 }
 
 /* A member's memory. */
@@ -58,26 +39,28 @@ static void begin(const wcodec_rssm *r, const wcodec_rssm_input *input, size_t m
         memcpy(v->hidden, input->hidden + member * r->hidden, r->hidden * sizeof *v->hidden);
     else
         for (size_t i = 0; i < r->hidden && i < r->inputs; i++)
-            v->hidden[i] = tanhf(input->features[i]);
+            v->hidden[i] = wcodec_gates_tanh(input->features[i]);
     memcpy(v->stay, m->bias, gates * sizeof *v->stay);
-    add_products(v->stay, gates, m->inputs, input->features + 1, r->inputs - 1);
+    r->dsp.products(v->stay, 0, gates, m->inputs, input->features + 1, 0, r->inputs - 1, 1);
 }
 
 /* h to h', with x_0. */
 static void step(const wcodec_rssm *r, const struct wcodec_rssm_member *m, float x0,
                  struct values *v)
 {
-    const size_t width = r->width;
+    const size_t width = r->width, gates = WCODEC_RSSM_GATES * width;
     float *z = v->gate, *reset = v->gate + width, *candidate = v->gate + 2 * width;
-    memcpy(v->gate, v->stay, WCODEC_RSSM_GATES * width * sizeof *v->gate);
-    add_products(v->gate, WCODEC_RSSM_GATES * width, m->first, &x0, 1);
-    add_products(v->gate, 2 * width, m->gates, v->hidden, r->hidden);
-    for (size_t i = 0; i < r->hidden; i++)
-        v->reset[i] = wcodec_rssm_sigmoid(reset[i]) * v->hidden[i];
-    add_products(candidate, width, m->reset, v->reset, r->hidden);
-    for (size_t i = 0; i < r->hidden; i++) {
-        const float u = wcodec_rssm_sigmoid(z[i]);
-        v->hidden[i] = (1 - u) * v->hidden[i] + u * tanhf(candidate[i]);
+    for (size_t i = 0; i < gates; i++)
+        v->gate[i] = wcodec_gates_term(m->first[i], x0, v->stay[i]);
+    r->dsp.products(v->gate, 0, 2 * width, m->gates, v->hidden, 0, r->hidden, 1);
+    r->dsp.sigmoids(v->gate, 2 * width);
+    for (size_t i = 0; i < width; i++)
+        v->reset[i] = reset[i] * v->hidden[i];
+    r->dsp.products(candidate, 0, width, m->reset, v->reset, 0, r->hidden, 1);
+    r->dsp.tangents(candidate, width);
+    for (size_t i = 0; i < width; i++) {
+        const float stays = (1 - z[i]) * v->hidden[i];
+        v->hidden[i] = wcodec_gates_term(z[i], candidate[i], stays);
     }
 }
 
@@ -118,7 +101,7 @@ static double make_stochastic(const struct wcodec_rssm_run *run, size_t member, 
         most = fmaxf(most, p[i]);
     }
     for (size_t i = 0; i < r->stochastic; i++)
-        sum += p[i] = expf(p[i] - most);
+        sum += p[i] = wcodec_gates_exp(p[i] - most);
     for (size_t i = 0; i < r->stochastic; i++) {
         p[i] /= sum;
         if (p[i] > 1e-8f)
@@ -140,7 +123,7 @@ static float loss_of(const wcodec_rssm *r, const struct values *v)
         return logit;
     /* NaN stays, as comparisons with it are false. */
     logit = logit < -10 ? -10 : logit > 10 ? 10 : logit;
-    const float loss = expf(logit);
+    const float loss = logit > 0 ? 1 / wcodec_gates_exp(-logit) : wcodec_gates_exp(logit);
     return loss < 1e-6f ? 1e-6f : loss;
 }
 

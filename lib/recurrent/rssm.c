@@ -4,6 +4,7 @@
 /* An ensemble: making it, and what its members' rollouts say together. */
 #include "recurrent/rssm.h"
 
+#include "backends/cpu/cpu_level.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -190,6 +191,7 @@ wcodec_status wcodec_rssm_create(wcodec_context *context, const wcodec_rssm_opti
         r->inputs = (size_t)o.inputs;
         r->width = width;
         r->mode = o.mode;
+        wcodec_cpu_gates_dsp_init(&r->dsp, wcodec_cpu_levels() & context->cpu_mask);
     }
     if (r == NULL || r->weights == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for an ensemble");

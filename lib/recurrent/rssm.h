@@ -5,11 +5,13 @@
 #ifndef WCODEC_RECURRENT_RSSM_H
 #define WCODEC_RECURRENT_RSSM_H
 
+#include "backends/cpu/gates.h"
+
 #include <stdbool.h>
 #include <wcodec/recurrent.h>
 
 /* Hidden values are padded by zeros to whole blocks: with weights of 0 they stay 0. */
-enum { WCODEC_RSSM_BLOCK = 32, WCODEC_RSSM_GATES = 3, WCODEC_RSSM_DELTA_ROWS = 10 };
+enum { WCODEC_RSSM_BLOCK = WCODEC_GATES_BLOCK, WCODEC_RSSM_GATES = 3, WCODEC_RSSM_DELTA_ROWS = 10 };
 
 /* Weights in the order in which they are read, so that sums go on in the hidden values of a block
  * at once: the matrix [H, n] of a gate as [width / block, n, block]. Gates z, r, h. */
@@ -29,6 +31,7 @@ struct wcodec_rssm {
     float *weights;    /* of all members, and the heads */
     float *head;       /* [H + S] */
     float *delta_head; /* [10, H + S], NULL: none */
+    struct wcodec_cpu_gates_dsp dsp;
     struct wcodec_rssm_member member[];
 };
 

@@ -18,7 +18,7 @@
 static uint32_t levels;
 
 /* checkdsp_stages.c, checkdsp_each.c, checkdsp_blocks.c, checkdsp_lossy.c, checkdsp_fixed.c,
- * checkdsp_fragments.c, checkdsp_product.c, checkdsp_nearest.c */
+ * checkdsp_fragments.c, checkdsp_product.c, checkdsp_nearest.c, checkdsp_gates.c */
 void checkdsp_stages(const struct wcodec_cpu_dsp *dsp, uint64_t seed);
 void checkdsp_each(const struct wcodec_cpu_dsp *dsp, uint64_t seed);
 void checkdsp_blocks(uint32_t levels, uint64_t seed);
@@ -27,6 +27,7 @@ void checkdsp_fixed(uint32_t levels, uint64_t seed);
 void checkdsp_fragments(uint64_t seed);
 void checkdsp_product(uint32_t levels, uint64_t seed);
 void checkdsp_nearest(uint32_t levels, uint64_t seed);
+void checkdsp_gates(uint32_t levels, uint64_t seed);
 
 /* Of each area just what the tiles from `first` on need, each before a guard page. */
 static void view_areas(const struct wcodec_tiles *tiles, const uint8_t *payload, uint64_t first,
@@ -465,6 +466,7 @@ static void run_level(unsigned level)
     checkdsp_fragments(seed + 800);
     checkdsp_product(levels & ((2u << level) - 1), seed + 700);
     checkdsp_nearest(levels & ((2u << level) - 1), seed + 900);
+    checkdsp_gates(levels & ((2u << level) - 1), seed + 1000);
     run_decoder(level, 0);
     /* Each choice alone; the quick form leaves out those of other processors. */
     for (unsigned i = 0; wcodec_cpu_tuning_name(i); i++) {
