@@ -141,7 +141,7 @@ stage_python_torch () {
         tests/python/test_containers.py tests/python/test_convert.py \
         tests/python/test_distributed.py tests/python/test_distributed_load.py \
         tests/python/test_engines.py tests/python/test_documents.py \
-        tests/python/test_rssm.py tests/python/test_torch_resident.py \
+        tests/python/test_nn.py tests/python/test_rssm.py tests/python/test_torch_resident.py \
         tests/python/test_transformers.py \
         tests/python/test_vectors.py
     run_pytest python-torch -p tests.python.fake_device tests/python/test_cuda.py

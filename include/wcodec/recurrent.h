@@ -3,7 +3,8 @@
 
 /**
  * A model of a training's course: an ensemble of recurrent state-space models (RSSM) that are
- * rolled out over steps of training which are not computed. On the CPU.
+ * rolled out over steps of training which are not computed; and the gated recurrent unit by itself,
+ * over sequences. On the CPU.
  *
  *     wcodec_rssm_options options;
  *     wcodec_rssm_options_init(&options);
@@ -227,6 +228,143 @@ WCODEC_API void wcodec_rssm_destroy(wcodec_rssm *rssm);
  * last. Never fails. */
 WCODEC_API float wcodec_rssm_confidence(float deviation, const float *errors, uint64_t error_count,
                                         float fast, float slow);
+
+/** Which unit a wcodec_gru is. */
+typedef enum wcodec_gru_form {
+    /** The reset gate before the product, as in ensembles (above). */
+    WCODEC_GRU_RESET_BEFORE = 0,
+    /** The reset gate after it, and z the other way around, as cuDNN, PyTorch and Haste have it:
+     *
+     *     z = sigmoid(W_z x + b_z + U_z h + c_z)    r = sigmoid(W_r x + b_r + U_r h + c_r)
+     *     n = tanh(W_h x + b_h + r (U_h h + c_h))   h' = (1 - z) n + z h */
+    WCODEC_GRU_RESET_AFTER = 1
+} wcodec_gru_form;
+
+/** Sizes of a unit: fill with wcodec_gru_options_init(), then change what matters. It grows at its
+ * end (wcodec/base.h). */
+typedef struct wcodec_gru_options {
+    /** Set by wcodec_gru_options_init(). */
+    size_t struct_size;
+    /** I: 1 to 65536. Default: 64. */
+    uint64_t inputs;
+    /** H: 1 to 4096. Default: 256. */
+    uint64_t hidden;
+    /** Default: RESET_AFTER. */
+    wcodec_gru_form form;
+} wcodec_gru_options;
+
+/** What wcodec_gru_options_init() calls: as wcodec_options_init_size(). */
+WCODEC_API void wcodec_gru_options_init_size(wcodec_gru_options *options, size_t size);
+
+/** Set all members to their defaults. */
+static inline void wcodec_gru_options_init(wcodec_gru_options *options)
+{
+    wcodec_gru_options_init_size(options, sizeof *options);
+}
+
+/** Numbers of a matrix row by row, or of a vector, one a row; finite. */
+typedef struct wcodec_gru_array {
+    /** In the byte order of the machine, of any alignment. NULL: none. */
+    const void *data;
+    /** I8: a factor for each row. Else NULL. */
+    const float *scales;
+    /** F64 (rounded), F32, F16, BF16, F8_E5M2, F8_E4M3 or I8. */
+    wcodec_dtype dtype;
+    /** 0. */
+    uint32_t reserved;
+} wcodec_gru_array;
+
+/** The weights of a unit. PyTorch's weight_ih_l0 [3 H, I] is W_r, W_z and W_h, one after the other,
+ * weight_hh_l0 U_r, U_z and U_h, bias_ih_l0 b_r, b_z and b_h, bias_hh_l0 c_r, c_z and c_h. */
+typedef struct wcodec_gru_arrays {
+    /** [H, I]. */
+    wcodec_gru_array w_z;
+    wcodec_gru_array w_r;
+    wcodec_gru_array w_h;
+    /** [H, H]. */
+    wcodec_gru_array u_z;
+    wcodec_gru_array u_r;
+    wcodec_gru_array u_h;
+    /** [H]; none: zeros. */
+    wcodec_gru_array b_z;
+    wcodec_gru_array b_r;
+    wcodec_gru_array b_h;
+    /** [H]; none: zeros. In RESET_BEFORE none. */
+    wcodec_gru_array c_z;
+    wcodec_gru_array c_r;
+    wcodec_gru_array c_h;
+    /** 0. */
+    uint64_t reserved[4];
+} wcodec_gru_arrays;
+
+/** A gated recurrent unit, one layer in one direction. Immutable: it may be used from several
+ * threads at once, except for destroying. */
+typedef struct wcodec_gru wcodec_gru;
+
+/** Make a unit. Weights become binary32 and are copied, 4 (3 H (H + I) + 4 H) bytes with H rounded
+ * up to a multiple of 32. options may be NULL: defaults.
+ *
+ * *gru belongs to the caller, who ends it by wcodec_gru_destroy() before the context. On failure
+ * nothing is left.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE (sizes out of range, by name; an array that is missing, or
+ * of another dtype, or with a NaN or infinity, by its name and place), WCODEC_ERROR_LIMIT (more
+ * than the context's max_memory), WCODEC_ERROR_MEMORY. */
+WCODEC_API wcodec_status wcodec_gru_create(wcodec_context *context,
+                                           const wcodec_gru_options *options,
+                                           const wcodec_gru_arrays *arrays, wcodec_gru **gru,
+                                           wcodec_error *err);
+
+/** What goes through a unit: Y steps of sequences that are independent of each other. Zero it
+ * before setting members. */
+typedef struct wcodec_gru_input {
+    /** [Y, sequences, I], unless said otherwise below. */
+    const float *values;
+    /** Y; 0: hidden values stay. */
+    uint64_t steps;
+    /** Sequences. */
+    uint64_t sequences;
+    /** Numbers from a step to the next; 0: sequences * I. */
+    uint64_t step_stride;
+    /** Numbers from a sequence to the next; 0: I. */
+    uint64_t sequence_stride;
+    /** [sequences, H] to begin with; NULL: zeros. */
+    const float *hidden;
+    /** Not 0: from the last step to the first. */
+    uint32_t reverse;
+    /** 0. */
+    uint32_t reserved32;
+    /** 0. */
+    uint64_t reserved[4];
+} wcodec_gru_input;
+
+/** Where results go; nothing of it may overlap the input's values. On failure they are
+ * undefined. Zero it before setting members. */
+typedef struct wcodec_gru_output {
+    /** Hidden values after each step, at the place of that step whatever the direction: [Y,
+     * sequences, H], unless said otherwise below. NULL: not wanted. */
+    float *values;
+    /** Numbers from a step to the next; 0: sequences * H. */
+    uint64_t step_stride;
+    /** Numbers from a sequence to the next; 0: H. */
+    uint64_t sequence_stride;
+    /** [sequences, H] after the last step made; may be the input's. NULL: not wanted. */
+    float *hidden;
+    /** 0. */
+    uint64_t reserved[4];
+} wcodec_gru_output;
+
+/** Run a unit over sequences, which threads of the context share. A sequence's results are the same
+ * whatever others run beside it, and on any number of threads: sums add b (of z and r: and c), then
+ * inputs 0, 1, ..., then hidden values 0, 1, ...; in RESET_AFTER that of U_h is by itself, from c_h
+ * on. Takes at most 4 * 4 * 6 H bytes for each thread while it runs, H rounded up as above.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE (after fork()), WCODEC_ERROR_MEMORY. */
+WCODEC_API wcodec_status wcodec_gru_run(const wcodec_gru *gru, const wcodec_gru_input *input,
+                                        const wcodec_gru_output *output, wcodec_error *err);
+
+/** Free. NULL is ignored. Never fails. */
+WCODEC_API void wcodec_gru_destroy(wcodec_gru *gru);
 
 #ifdef __cplusplus
 }

@@ -71,6 +71,11 @@ static const struct {
     STRUCTURE(wcodec_rssm_metrics),
     STRUCTURE(wcodec_rssm_output),
     STRUCTURE(wcodec_rssm_summary),
+    STRUCTURE(wcodec_gru_options),
+    STRUCTURE(wcodec_gru_array),
+    STRUCTURE(wcodec_gru_arrays),
+    STRUCTURE(wcodec_gru_input),
+    STRUCTURE(wcodec_gru_output),
 };
 
 size_t wcodec_structure_size(const char *name)

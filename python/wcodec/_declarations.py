@@ -1188,6 +1188,106 @@ class wcodec_rssm_summary(Structure):
     )
 
 
+# wcodec_gru_form
+WCODEC_GRU_RESET_BEFORE = 0
+WCODEC_GRU_RESET_AFTER = 1
+
+
+class wcodec_gru_options(Structure):
+    struct_size: int
+    inputs: int
+    hidden: int
+    form: int
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("inputs", c_uint64),
+        ("hidden", c_uint64),
+        ("form", c_int),
+    )
+
+
+class wcodec_gru_array(Structure):
+    data: int | None
+    scales: Any
+    dtype: int
+    reserved: int
+    _fields_ = (
+        ("data", c_void_p),
+        ("scales", POINTER(c_float)),
+        ("dtype", c_int),
+        ("reserved", c_uint32),
+    )
+
+
+class wcodec_gru_arrays(Structure):
+    w_z: wcodec_gru_array
+    w_r: wcodec_gru_array
+    w_h: wcodec_gru_array
+    u_z: wcodec_gru_array
+    u_r: wcodec_gru_array
+    u_h: wcodec_gru_array
+    b_z: wcodec_gru_array
+    b_r: wcodec_gru_array
+    b_h: wcodec_gru_array
+    c_z: wcodec_gru_array
+    c_r: wcodec_gru_array
+    c_h: wcodec_gru_array
+    reserved: Any
+    _fields_ = (
+        ("w_z", wcodec_gru_array),
+        ("w_r", wcodec_gru_array),
+        ("w_h", wcodec_gru_array),
+        ("u_z", wcodec_gru_array),
+        ("u_r", wcodec_gru_array),
+        ("u_h", wcodec_gru_array),
+        ("b_z", wcodec_gru_array),
+        ("b_r", wcodec_gru_array),
+        ("b_h", wcodec_gru_array),
+        ("c_z", wcodec_gru_array),
+        ("c_r", wcodec_gru_array),
+        ("c_h", wcodec_gru_array),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_gru_input(Structure):
+    values: Any
+    steps: int
+    sequences: int
+    step_stride: int
+    sequence_stride: int
+    hidden: Any
+    reverse: int
+    reserved32: int
+    reserved: Any
+    _fields_ = (
+        ("values", POINTER(c_float)),
+        ("steps", c_uint64),
+        ("sequences", c_uint64),
+        ("step_stride", c_uint64),
+        ("sequence_stride", c_uint64),
+        ("hidden", POINTER(c_float)),
+        ("reverse", c_uint32),
+        ("reserved32", c_uint32),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_gru_output(Structure):
+    values: Any
+    step_stride: int
+    sequence_stride: int
+    hidden: Any
+    reserved: Any
+    _fields_ = (
+        ("values", POINTER(c_float)),
+        ("step_stride", c_uint64),
+        ("sequence_stride", c_uint64),
+        ("hidden", POINTER(c_float)),
+        ("reserved", c_uint64 * 4),
+    )
+
+
 ENUMERATIONS: dict[str, dict[str, int]] = {
     "wcodec_status": {
         "WCODEC_OK": WCODEC_OK,
@@ -1322,6 +1422,10 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
         "WCODEC_RSSM_REFERENCE": WCODEC_RSSM_REFERENCE,
         "WCODEC_RSSM_SAMPLED": WCODEC_RSSM_SAMPLED,
     },
+    "wcodec_gru_form": {
+        "WCODEC_GRU_RESET_BEFORE": WCODEC_GRU_RESET_BEFORE,
+        "WCODEC_GRU_RESET_AFTER": WCODEC_GRU_RESET_AFTER,
+    },
 }
 
 STRUCTURES: dict[str, type[Structure]] = {
@@ -1369,6 +1473,11 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_rssm_metrics": wcodec_rssm_metrics,
     "wcodec_rssm_output": wcodec_rssm_output,
     "wcodec_rssm_summary": wcodec_rssm_summary,
+    "wcodec_gru_options": wcodec_gru_options,
+    "wcodec_gru_array": wcodec_gru_array,
+    "wcodec_gru_arrays": wcodec_gru_arrays,
+    "wcodec_gru_input": wcodec_gru_input,
+    "wcodec_gru_output": wcodec_gru_output,
 }
 
 # Of each function: what it returns, and its arguments.
@@ -1497,4 +1606,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_rssm_rollout": (c_int, (c_void_p, POINTER(wcodec_rssm_input), c_uint64, POINTER(wcodec_rssm_output), POINTER(wcodec_rssm_summary), POINTER(wcodec_error))),
     "wcodec_rssm_destroy": (None, (c_void_p,)),
     "wcodec_rssm_confidence": (c_float, (c_float, POINTER(c_float), c_uint64, c_float, c_float)),
+    "wcodec_gru_options_init_size": (None, (POINTER(wcodec_gru_options), c_size_t)),
+    "wcodec_gru_create": (c_int, (c_void_p, POINTER(wcodec_gru_options), POINTER(wcodec_gru_arrays), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_gru_run": (c_int, (c_void_p, POINTER(wcodec_gru_input), POINTER(wcodec_gru_output), POINTER(wcodec_error))),
+    "wcodec_gru_destroy": (None, (c_void_p,)),
 }

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Gated recurrent units by addresses of what they take and give: wcodec/recurrent.h."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import _declarations as c
+from ._context import Context, Handle, check, context
+from ._library import lib
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_DTYPES = {
+    "F64": c.WCODEC_DTYPE_F64,
+    "F32": c.WCODEC_DTYPE_F32,
+    "F16": c.WCODEC_DTYPE_F16,
+    "BF16": c.WCODEC_DTYPE_BF16,
+}
+_GATES = "rzh"  # as PyTorch stacks them
+
+
+class Stack(NamedTuple):
+    """A matrix of the rows of all three gates, as PyTorch has it."""
+
+    address: int
+    dtype: str
+    row_bytes: int
+
+
+class Sequences(NamedTuple):
+    """Numbers of float32 and how far apart they lie."""
+
+    address: int
+    step_stride: int
+    sequence_stride: int
+
+
+def _floats(address: int | None) -> object:
+    return ctypes.cast(ctypes.c_void_p(address), ctypes.POINTER(ctypes.c_float))
+
+
+class Unit:
+    """One layer in one direction, with the reset gate after the product.
+
+    Args:
+        stacks: "w", "u", and, where there are biases, "b" and "c", which are copied.
+    """
+
+    def __init__(
+        self, inputs: int, hidden: int, stacks: Mapping[str, Stack], threads: int | None
+    ) -> None:
+        options, arrays = c.wcodec_gru_options(), c.wcodec_gru_arrays()
+        lib.wcodec_gru_options_init_size(options, ctypes.sizeof(options))
+        options.inputs, options.hidden = inputs, hidden
+        options.form = c.WCODEC_GRU_RESET_AFTER
+        for kind, stack in stacks.items():
+            for i, gate in enumerate(_GATES):
+                array = getattr(arrays, f"{kind}_{gate}")
+                array.data = stack.address + i * hidden * stack.row_bytes
+                array.dtype = _DTYPES[stack.dtype]
+        parent: Context = context("cpu", threads)
+        error, handle = c.wcodec_error(), ctypes.c_void_p()
+        status = lib.wcodec_gru_create(parent.handle, options, arrays, ctypes.byref(handle), error)
+        check(int(status), error)
+        self._handle = Handle(handle, lib.wcodec_gru_destroy, parent)
+
+    def run(
+        self,
+        values: Sequences,
+        steps: int,
+        sequences: int,
+        hidden: int | None,
+        output: Sequences,
+        last: int,
+        *,
+        reverse: bool,
+    ) -> None:
+        """Of `hidden` [sequences, H], which None makes zeros, to `output`, and `last` as hidden."""
+        given, made, error = c.wcodec_gru_input(), c.wcodec_gru_output(), c.wcodec_error()
+        given.values, given.hidden = _floats(values.address), _floats(hidden)
+        given.step_stride, given.sequence_stride = values.step_stride, values.sequence_stride
+        given.steps, given.sequences, given.reverse = steps, sequences, reverse
+        made.values, made.hidden = _floats(output.address), _floats(last)
+        made.step_stride, made.sequence_stride = output.step_stride, output.sequence_stride
+        check(int(lib.wcodec_gru_run(self._handle.handle, given, made, error)), error)
