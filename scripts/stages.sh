@@ -314,6 +314,22 @@ stage_valgrind () {
     done
 }
 
+# Time and memory of the command are linear in all that a file has many of, and bounded for 1 MiB.
+stage_linear () {
+    gcc_ready || return
+    if ! command -v valgrind >/dev/null || [ ! -x build/check-gcc/.libs/wcodec ]; then
+        skipped linear "no valgrind, or no shared library"
+        return
+    fi
+    for script in linear bombs; do
+        now linear "tests/bad/$script.py"
+        env top_builddir="$top/build/check-gcc" python3 -B "tests/bad/$script.py" >"$log" 2>&1
+        set -- $(tail -n 1 "$log" | grep ' passed, ') 0 1 1
+        result linear "tests/bad/$script.py" "$1" "$3" 0
+        [ "$3" -eq 0 ] || cat "$log"
+    done
+}
+
 # tarball_ready STAGE: made of this tree, in this run
 tarball=
 tarball_ready () {
