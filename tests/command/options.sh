@@ -142,7 +142,7 @@ PY
     complete_is () {
         is "$("$PYTHON" terminal.py "$source/completions/wcodec.bash" "$1" 2>&1)" "$2" "bash completes $1"
     }
-    if "$PYTHON" -c 'import pty' 2>/dev/null; then
+    if "$PYTHON" -c 'import os, pty; os.close(pty.openpty()[1])' 2>/dev/null; then
         complete_is 'wcodec decompress my' '<decompress><my model>'
         complete_is 'wcodec list a' '<list><a b.safetensors>'
         complete_is 'wcodec list a\ b' '<list><a b.safetensors>'
@@ -153,7 +153,7 @@ PY
         complete_is 'wcodec compress -n a' '<compress><-n><a b.safetensors>'
         complete_is 'wcodec dec' '<decompress>'
     else
-        skip 'no Python with terminals to complete in'
+        skip 'no Python with pseudo-terminals to complete in'
     fi
 else
     skip 'no bash to complete with'
