@@ -47,7 +47,7 @@
 #ifndef WCODEC_RECURRENT_H
 #define WCODEC_RECURRENT_H
 
-#include <wcodec/context.h>
+#include <wcodec/reader.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -128,6 +128,64 @@ WCODEC_API wcodec_status wcodec_rssm_create(wcodec_context *context,
                                             const wcodec_gru_weights *members, const float *head,
                                             const float *delta_head, wcodec_rssm **rssm,
                                             wcodec_error *err);
+
+/** Names of an ensemble's tensors in a file; "{}" in them stands for the number of the member, from
+ * 0 on. NULL: the default. Zero it before setting members. */
+typedef struct wcodec_rssm_names {
+    /** Default: "members.{}.W_z", and so on. */
+    const char *w_z;
+    const char *w_r;
+    const char *w_h;
+    /** Default: "members.{}.U_z", and so on. */
+    const char *u_z;
+    const char *u_r;
+    const char *u_h;
+    /** Default: "members.{}.b_z", and so on, which may be missing (zeros). */
+    const char *b_z;
+    const char *b_r;
+    const char *b_h;
+    /** Default: "head". */
+    const char *head;
+    /** Default: "delta_head", which may be missing. */
+    const char *delta_head;
+    /** NULL. */
+    const void *reserved[5];
+} wcodec_rssm_names;
+
+/** Make an ensemble of tensors of F64 (rounded), F32, F16, BF16, F8_E5M2 or F8_E4M3, coded however.
+ * Of options the mode counts; the sizes are those of the tensors: as many members as there are W_z
+ * with numbers from 0 on (one, if its name has no "{}"), S from the head. `names` may be NULL: all
+ * defaults. Takes a second copy of the weights, and the largest tensor as it is in the file, while
+ * it reads.
+ *
+ * Returns what wcodec_rssm_create() and wcodec_reader_decode() do, WCODEC_ERROR_NOT_FOUND (no such
+ * tensor) and WCODEC_ERROR_MISMATCH (a tensor of another shape or dtype, by its name, with what was
+ * expected). */
+WCODEC_API wcodec_status wcodec_rssm_open(const wcodec_reader *reader,
+                                          const wcodec_rssm_options *options,
+                                          const wcodec_rssm_names *names, wcodec_rssm **rssm,
+                                          wcodec_error *err);
+
+/** Sizes and mode of an ensemble, as of one that was opened, to *options, which were filled by
+ * wcodec_rssm_options_init(). Never fails. */
+WCODEC_API void wcodec_rssm_sizes(const wcodec_rssm *rssm, wcodec_rssm_options *options);
+
+/** What an ensemble takes of the context's allocator. */
+typedef struct wcodec_rssm_memory_info {
+    /** Bytes from wcodec_rssm_create() to wcodec_rssm_destroy(). */
+    uint64_t ensemble;
+    /** Bytes that each rollout takes beside it while it runs. */
+    uint64_t rollout;
+    /** 0. */
+    uint64_t reserved[6];
+} wcodec_rssm_memory_info;
+
+/** Bytes of host memory that an ensemble of these options will take, to the byte; nothing is
+ * allocated. Whether it fits the context's max_memory is for wcodec_rssm_create() to say. Y, the
+ * steps, does not change it: what grows with it are the caller's outputs. options may be NULL:
+ * defaults. Returns WCODEC_OK, or WCODEC_ERROR_USAGE (sizes out of range, by name). */
+WCODEC_API wcodec_status wcodec_rssm_memory(const wcodec_rssm_options *options,
+                                            wcodec_rssm_memory_info *memory, wcodec_error *err);
 
 /** Where a rollout begins. */
 typedef struct wcodec_rssm_input {
@@ -314,6 +372,37 @@ WCODEC_API wcodec_status wcodec_gru_create(wcodec_context *context,
                                            const wcodec_gru_options *options,
                                            const wcodec_gru_arrays *arrays, wcodec_gru **gru,
                                            wcodec_error *err);
+
+/** Names of a unit's tensors in a file. NULL: the default. Zero it before setting members. */
+typedef struct wcodec_gru_names {
+    /** [3 H, I]: W_r, W_z, W_h. Default: "weight_ih_l0". */
+    const char *weight_ih;
+    /** [3 H, H]: U_r, U_z, U_h. Default: "weight_hh_l0". */
+    const char *weight_hh;
+    /** [3 H]: b_r, b_z, b_h. Default: "bias_ih_l0", which may be missing (zeros). */
+    const char *bias_ih;
+    /** [3 H]: c_r, c_z, c_h. Default: "bias_hh_l0", which may be missing (zeros). */
+    const char *bias_hh;
+    /** NULL. */
+    const void *reserved[4];
+} wcodec_gru_names;
+
+/** Make a unit of tensors as PyTorch names and stacks them, of F64 (rounded), F32, F16, BF16,
+ * F8_E5M2 or F8_E4M3, coded however: a layer and direction by other names
+ * ("encoder.weight_ih_l1_reverse"). Of options the form counts; sizes are those of the tensors.
+ * `names` may be NULL: all defaults. Takes the tensors twice while it reads.
+ *
+ * Returns what wcodec_gru_create() and wcodec_reader_decode() do, WCODEC_ERROR_NOT_FOUND (no such
+ * tensor) and WCODEC_ERROR_MISMATCH (a tensor of another shape or dtype, by its name, with what was
+ * expected). */
+WCODEC_API wcodec_status wcodec_gru_open(const wcodec_reader *reader,
+                                         const wcodec_gru_options *options,
+                                         const wcodec_gru_names *names, wcodec_gru **gru,
+                                         wcodec_error *err);
+
+/** Sizes and form of a unit, as of one that was opened, to *options, which were filled by
+ * wcodec_gru_options_init(). Never fails. */
+WCODEC_API void wcodec_gru_sizes(const wcodec_gru *gru, wcodec_gru_options *options);
 
 /** What goes through a unit: Y steps of sequences that are independent of each other. Zero it
  * before setting members. */

@@ -67,6 +67,8 @@ static const struct {
     STRUCTURE(wcodec_training_averages),
     STRUCTURE(wcodec_rssm_options),
     STRUCTURE(wcodec_gru_weights),
+    STRUCTURE(wcodec_rssm_names),
+    STRUCTURE(wcodec_rssm_memory_info),
     STRUCTURE(wcodec_rssm_input),
     STRUCTURE(wcodec_rssm_metrics),
     STRUCTURE(wcodec_rssm_output),
@@ -74,6 +76,7 @@ static const struct {
     STRUCTURE(wcodec_gru_options),
     STRUCTURE(wcodec_gru_array),
     STRUCTURE(wcodec_gru_arrays),
+    STRUCTURE(wcodec_gru_names),
     STRUCTURE(wcodec_gru_input),
     STRUCTURE(wcodec_gru_output),
 };

@@ -24,8 +24,16 @@ void wcodec_gru_options_init_size(wcodec_gru_options *options, size_t size)
     wcodec_options_set(options, size, &defaults, sizeof defaults);
 }
 
-static wcodec_status take_options(const wcodec_gru_options *from, wcodec_gru_options *o,
-                                  wcodec_error *err)
+/* Numbers of all weights. */
+static uint64_t floats_of(const wcodec_gru_options *o)
+{
+    const uint64_t width = (o->hidden + BLOCK - 1) / BLOCK * BLOCK;
+    return width * (WCODEC_GRU_SUMS + 2 + 3 * (o->inputs + o->hidden));
+}
+
+wcodec_status wcodec_gru_options_check(const wcodec_context *context,
+                                       const wcodec_gru_options *from, wcodec_gru_options *o,
+                                       wcodec_error *err)
 {
     *o = defaults;
     const wcodec_status status =
@@ -40,6 +48,10 @@ static wcodec_status take_options(const wcodec_gru_options *from, wcodec_gru_opt
                            o->hidden, HIDDEN_MAX);
     if (o->form != WCODEC_GRU_RESET_BEFORE && o->form != WCODEC_GRU_RESET_AFTER)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no form %d", (int)o->form);
+    if (floats_of(o) * sizeof(float) > context->limits.max_memory)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "the unit takes %" PRIu64 " bytes, and the limit of memory is %" PRIu64,
+                           floats_of(o) * (uint64_t)sizeof(float), context->limits.max_memory);
     return WCODEC_OK;
 }
 
@@ -93,15 +105,10 @@ wcodec_status wcodec_gru_create(wcodec_context *context, const wcodec_gru_option
     wcodec_gru_options o;
     wcodec_status status = wcodec_context_usable(context, err);
     if (status == WCODEC_OK)
-        status = take_options(options, &o, err);
+        status = wcodec_gru_options_check(context, options, &o, err);
     if (status != WCODEC_OK)
         return status;
-    const uint64_t width = (o.hidden + BLOCK - 1) / BLOCK * BLOCK,
-                   floats = width * (WCODEC_GRU_SUMS + 2 + 3 * (o.inputs + o.hidden));
-    if (floats * sizeof(float) > context->limits.max_memory)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                           "the unit takes %" PRIu64 " bytes, and the limit of memory is %" PRIu64,
-                           floats * (uint64_t)sizeof(float), context->limits.max_memory);
+    const uint64_t floats = floats_of(&o);
     wcodec_gru *g = wcodec_alloc_zeroed(&context->allocator, sizeof *g);
     if (g != NULL) {
         if (floats <= SIZE_MAX / sizeof *g->weights)
@@ -111,7 +118,7 @@ wcodec_status wcodec_gru_create(wcodec_context *context, const wcodec_gru_option
         g->allocator = context->allocator;
         g->hidden = (size_t)o.hidden;
         g->inputs = (size_t)o.inputs;
-        g->width = (size_t)width;
+        g->width = (g->hidden + BLOCK - 1) / BLOCK * BLOCK;
         g->form = o.form;
         wcodec_cpu_gates_dsp_init(&g->dsp, wcodec_cpu_levels() & context->cpu_mask);
     }
@@ -128,6 +135,13 @@ wcodec_status wcodec_gru_create(wcodec_context *context, const wcodec_gru_option
     else
         wcodec_gru_destroy(g);
     return status;
+}
+
+void wcodec_gru_sizes(const wcodec_gru *gru, wcodec_gru_options *options)
+{
+    const wcodec_gru_options own = {
+        .inputs = gru->inputs, .hidden = gru->hidden, .form = gru->form};
+    wcodec_options_set(options, options->struct_size, &own, sizeof own);
 }
 
 void wcodec_gru_destroy(wcodec_gru *gru)

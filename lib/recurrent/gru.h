@@ -26,4 +26,10 @@ struct wcodec_gru {
     float *of_hidden; /* U_z, U_r, U_h, in blocks */
 };
 
+/* Take over the caller's options, or the defaults for NULL, and check them, by the context's limit
+ * of memory too. */
+wcodec_status wcodec_gru_options_check(const wcodec_context *context,
+                                       const wcodec_gru_options *from, wcodec_gru_options *o,
+                                       wcodec_error *err);
+
 #endif

@@ -36,8 +36,8 @@ static wcodec_status check_size(const char *name, uint64_t size, uint64_t most, 
                        size, most);
 }
 
-static wcodec_status take_options(const wcodec_rssm_options *from, wcodec_rssm_options *o,
-                                  wcodec_error *err)
+wcodec_status wcodec_rssm_options_check(const wcodec_rssm_options *from, wcodec_rssm_options *o,
+                                        wcodec_error *err)
 {
     *o = defaults;
     wcodec_status status = wcodec_options_take(from, o, sizeof *o, "wcodec_rssm_options_init", err);
@@ -157,6 +157,50 @@ static wcodec_status take_weights(wcodec_rssm *r, const wcodec_gru_weights *memb
     return status;
 }
 
+static size_t width_of(const wcodec_rssm_options *o)
+{
+    return (size_t)(o->hidden + WCODEC_RSSM_BLOCK - 1) / WCODEC_RSSM_BLOCK * WCODEC_RSSM_BLOCK;
+}
+
+/* Of all members and heads. */
+static uint64_t weight_bytes(const wcodec_rssm_options *o)
+{
+    const uint64_t of_member =
+        (uint64_t)WCODEC_RSSM_GATES * width_of(o) * (1 + o->inputs + o->hidden);
+    return (o->ensemble * of_member + (1 + WCODEC_RSSM_DELTA_ROWS) * (o->hidden + o->stochastic)) *
+           sizeof(float);
+}
+
+wcodec_status wcodec_rssm_limit(const wcodec_context *context, const wcodec_rssm_options *o,
+                                wcodec_error *err)
+{
+    const uint64_t bytes = weight_bytes(o);
+    if (bytes <= context->limits.max_memory)
+        return WCODEC_OK;
+    return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                       "the ensemble takes %" PRIu64 " bytes, and the limit of memory is %" PRIu64,
+                       bytes, context->limits.max_memory);
+}
+
+static size_t struct_bytes(const wcodec_rssm_options *o)
+{
+    return sizeof(wcodec_rssm) + (size_t)o->ensemble * sizeof(struct wcodec_rssm_member);
+}
+
+wcodec_status wcodec_rssm_memory(const wcodec_rssm_options *options,
+                                 wcodec_rssm_memory_info *memory, wcodec_error *err)
+{
+    wcodec_rssm_options o;
+    const wcodec_status status = wcodec_rssm_options_check(options, &o, err);
+    if (status != WCODEC_OK)
+        return status;
+    const wcodec_rssm shape = {.width = width_of(&o), .stochastic = (size_t)o.stochastic};
+    *memory = (wcodec_rssm_memory_info){.ensemble = struct_bytes(&o) + weight_bytes(&o),
+                                        .rollout = o.ensemble * wcodec_rssm_run_floats(&shape) *
+                                                   sizeof(float)};
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_rssm_create(wcodec_context *context, const wcodec_rssm_options *options,
                                  const wcodec_gru_weights *members, const float *head,
                                  const float *delta_head, wcodec_rssm **rssm, wcodec_error *err)
@@ -164,32 +208,23 @@ wcodec_status wcodec_rssm_create(wcodec_context *context, const wcodec_rssm_opti
     wcodec_rssm_options o;
     wcodec_status status = wcodec_context_usable(context, err);
     if (status == WCODEC_OK)
-        status = take_options(options, &o, err);
+        status = wcodec_rssm_options_check(options, &o, err);
+    if (status == WCODEC_OK)
+        status = wcodec_rssm_limit(context, &o, err);
     if (status != WCODEC_OK)
         return status;
-    const size_t hidden = (size_t)o.hidden,
-                 width = (hidden + WCODEC_RSSM_BLOCK - 1) / WCODEC_RSSM_BLOCK * WCODEC_RSSM_BLOCK;
-    const uint64_t of_member = (uint64_t)WCODEC_RSSM_GATES * width * (1 + o.inputs + o.hidden),
-                   floats = o.ensemble * of_member +
-                            (1 + WCODEC_RSSM_DELTA_ROWS) * (o.hidden + o.stochastic);
-    if (floats * sizeof(float) > context->limits.max_memory)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                           "the ensemble takes %" PRIu64
-                           " bytes, and the limit of memory is %" PRIu64,
-                           floats * (uint64_t)sizeof(float), context->limits.max_memory);
-    wcodec_rssm *r = wcodec_alloc_zeroed(&context->allocator,
-                                         sizeof *r + (size_t)o.ensemble * sizeof r->member[0]);
+    const uint64_t bytes = weight_bytes(&o);
+    wcodec_rssm *r = wcodec_alloc_zeroed(&context->allocator, struct_bytes(&o));
     if (r != NULL) {
-        if (floats <= SIZE_MAX / sizeof *r->weights)
-            r->weights =
-                wcodec_alloc_zeroed(&context->allocator, (size_t)floats * sizeof *r->weights);
+        if (bytes <= SIZE_MAX)
+            r->weights = wcodec_alloc_zeroed(&context->allocator, (size_t)bytes);
         r->context = context;
         r->allocator = context->allocator;
         r->members = (size_t)o.ensemble;
-        r->hidden = hidden;
+        r->hidden = (size_t)o.hidden;
         r->stochastic = (size_t)o.stochastic;
         r->inputs = (size_t)o.inputs;
-        r->width = width;
+        r->width = width_of(&o);
         r->mode = o.mode;
         wcodec_cpu_gates_dsp_init(&r->dsp, wcodec_cpu_levels() & context->cpu_mask);
     }
@@ -202,6 +237,16 @@ wcodec_status wcodec_rssm_create(wcodec_context *context, const wcodec_rssm_opti
     else
         wcodec_rssm_destroy(r);
     return status;
+}
+
+void wcodec_rssm_sizes(const wcodec_rssm *rssm, wcodec_rssm_options *options)
+{
+    const wcodec_rssm_options own = {.ensemble = rssm->members,
+                                     .hidden = rssm->hidden,
+                                     .stochastic = rssm->stochastic,
+                                     .inputs = rssm->inputs,
+                                     .mode = rssm->mode};
+    wcodec_options_set(options, options->struct_size, &own, sizeof own);
 }
 
 void wcodec_rssm_destroy(wcodec_rssm *rssm)

@@ -35,6 +35,14 @@ struct wcodec_rssm {
     struct wcodec_rssm_member member[];
 };
 
+/* Take over the caller's options, or the defaults for NULL, and check them. */
+wcodec_status wcodec_rssm_options_check(const wcodec_rssm_options *from, wcodec_rssm_options *o,
+                                        wcodec_error *err);
+
+/* Do its weights fit the limit of memory? */
+wcodec_status wcodec_rssm_limit(const wcodec_context *context, const wcodec_rssm_options *o,
+                                wcodec_error *err);
+
 /* What one member's rollout needs and gives. */
 struct wcodec_rssm_run {
     const wcodec_rssm *rssm;

@@ -1108,6 +1108,46 @@ class wcodec_gru_weights(Structure):
     )
 
 
+class wcodec_rssm_names(Structure):
+    w_z: bytes | None
+    w_r: bytes | None
+    w_h: bytes | None
+    u_z: bytes | None
+    u_r: bytes | None
+    u_h: bytes | None
+    b_z: bytes | None
+    b_r: bytes | None
+    b_h: bytes | None
+    head: bytes | None
+    delta_head: bytes | None
+    reserved: Any
+    _fields_ = (
+        ("w_z", c_char_p),
+        ("w_r", c_char_p),
+        ("w_h", c_char_p),
+        ("u_z", c_char_p),
+        ("u_r", c_char_p),
+        ("u_h", c_char_p),
+        ("b_z", c_char_p),
+        ("b_r", c_char_p),
+        ("b_h", c_char_p),
+        ("head", c_char_p),
+        ("delta_head", c_char_p),
+        ("reserved", c_void_p * 5),
+    )
+
+
+class wcodec_rssm_memory_info(Structure):
+    ensemble: int
+    rollout: int
+    reserved: Any
+    _fields_ = (
+        ("ensemble", c_uint64),
+        ("rollout", c_uint64),
+        ("reserved", c_uint64 * 6),
+    )
+
+
 class wcodec_rssm_input(Structure):
     hidden: Any
     features: Any
@@ -1247,6 +1287,21 @@ class wcodec_gru_arrays(Structure):
         ("c_r", wcodec_gru_array),
         ("c_h", wcodec_gru_array),
         ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_gru_names(Structure):
+    weight_ih: bytes | None
+    weight_hh: bytes | None
+    bias_ih: bytes | None
+    bias_hh: bytes | None
+    reserved: Any
+    _fields_ = (
+        ("weight_ih", c_char_p),
+        ("weight_hh", c_char_p),
+        ("bias_ih", c_char_p),
+        ("bias_hh", c_char_p),
+        ("reserved", c_void_p * 4),
     )
 
 
@@ -1469,6 +1524,8 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_training_averages": wcodec_training_averages,
     "wcodec_rssm_options": wcodec_rssm_options,
     "wcodec_gru_weights": wcodec_gru_weights,
+    "wcodec_rssm_names": wcodec_rssm_names,
+    "wcodec_rssm_memory_info": wcodec_rssm_memory_info,
     "wcodec_rssm_input": wcodec_rssm_input,
     "wcodec_rssm_metrics": wcodec_rssm_metrics,
     "wcodec_rssm_output": wcodec_rssm_output,
@@ -1476,6 +1533,7 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_gru_options": wcodec_gru_options,
     "wcodec_gru_array": wcodec_gru_array,
     "wcodec_gru_arrays": wcodec_gru_arrays,
+    "wcodec_gru_names": wcodec_gru_names,
     "wcodec_gru_input": wcodec_gru_input,
     "wcodec_gru_output": wcodec_gru_output,
 }
@@ -1603,11 +1661,16 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_training_state_destroy": (None, (c_void_p,)),
     "wcodec_rssm_options_init_size": (None, (POINTER(wcodec_rssm_options), c_size_t)),
     "wcodec_rssm_create": (c_int, (c_void_p, POINTER(wcodec_rssm_options), POINTER(wcodec_gru_weights), POINTER(c_float), POINTER(c_float), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_rssm_open": (c_int, (c_void_p, POINTER(wcodec_rssm_options), POINTER(wcodec_rssm_names), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_rssm_sizes": (None, (c_void_p, POINTER(wcodec_rssm_options))),
+    "wcodec_rssm_memory": (c_int, (POINTER(wcodec_rssm_options), POINTER(wcodec_rssm_memory_info), POINTER(wcodec_error))),
     "wcodec_rssm_rollout": (c_int, (c_void_p, POINTER(wcodec_rssm_input), c_uint64, POINTER(wcodec_rssm_output), POINTER(wcodec_rssm_summary), POINTER(wcodec_error))),
     "wcodec_rssm_destroy": (None, (c_void_p,)),
     "wcodec_rssm_confidence": (c_float, (c_float, POINTER(c_float), c_uint64, c_float, c_float)),
     "wcodec_gru_options_init_size": (None, (POINTER(wcodec_gru_options), c_size_t)),
     "wcodec_gru_create": (c_int, (c_void_p, POINTER(wcodec_gru_options), POINTER(wcodec_gru_arrays), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_gru_open": (c_int, (c_void_p, POINTER(wcodec_gru_options), POINTER(wcodec_gru_names), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_gru_sizes": (None, (c_void_p, POINTER(wcodec_gru_options))),
     "wcodec_gru_run": (c_int, (c_void_p, POINTER(wcodec_gru_input), POINTER(wcodec_gru_output), POINTER(wcodec_error))),
     "wcodec_gru_destroy": (None, (c_void_p,)),
 }

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _declarations as c
 from ._arrays import float_pointer, is_torch
 from ._context import Context, Handle, check, context
-from ._errors import UsageError
+from ._errors import UnsupportedError, UsageError
 from ._library import lib
+from ._open import open_any
+from ._reader import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from ._reader import Source
 
 _MODES = {
     "production": c.WCODEC_RSSM_PRODUCTION,
@@ -24,6 +28,7 @@ _MODES = {
 _PARTS = ("embed", "q", "k", "v", "out", "up", "down", "lm_head")
 _METRICS = {"loss_variance": "loss_variance", "smoothness": "smoothness", "entropies": "entropy"}
 _SUMMARY = tuple(field[0] for field in c.wcodec_rssm_summary._fields_ if field[0] != "reserved")
+_NAMES = (*(f"{kind}_{gate}" for kind in "WUb" for gate in "zrh"), "head", "delta_head")
 _DELTA_ROWS = 10
 _STEPS = 1000
 
@@ -90,6 +95,18 @@ def _shape(members: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
+def _check_mode(mode: str) -> None:
+    if mode not in _MODES:
+        raise UsageError(f"mode is {mode!r}: expected one of {', '.join(_MODES)}")
+
+
+def _options(mode: str) -> c.wcodec_rssm_options:
+    options = c.wcodec_rssm_options()
+    lib.wcodec_rssm_options_init_size(options, ctypes.sizeof(options))
+    options.mode = _MODES[mode]
+    return options
+
+
 def _weights(
     members: Sequence[Mapping[str, Any]], hidden: int, inputs: int
 ) -> tuple[Any, list[Any]]:
@@ -116,6 +133,7 @@ class RSSM:
 
     model = wcodec.RSSM(members, head)      # members: a list of dicts with W_z, U_z, b_z, ...
     model.rollout(None, state.features(), loss, 50).trajectories
+    model = wcodec.RSSM.open("ensemble.wcodec")     # by tensors "members.0.W_z", ..., "head"
 
     Args:
         members: a dict each of the weights of a gated recurrent unit, of numpy or torch: W_z, W_r
@@ -143,14 +161,12 @@ class RSSM:
         threads: int | None = None,
     ) -> None:
         hidden, inputs = _shape(members)
-        if mode not in _MODES:
-            raise UsageError(f"mode is {mode!r}: expected one of {', '.join(_MODES)}")
+        _check_mode(mode)
         if isinstance(stochastic, bool) or not isinstance(stochastic, int) or stochastic < 1:
             raise UsageError(f"stochastic is {stochastic!r}: expected a number from 1 on")
-        options = c.wcodec_rssm_options()
-        lib.wcodec_rssm_options_init_size(options, ctypes.sizeof(options))
+        options = _options(mode)
         options.ensemble, options.hidden, options.inputs = len(members), hidden, inputs
-        options.stochastic, options.mode = stochastic, _MODES[mode]
+        options.stochastic = stochastic
         weights, keep = _weights(members, hidden, inputs)
         both = hidden + stochastic
         head = _floats(head, (both,), "head")
@@ -173,10 +189,63 @@ class RSSM:
             error,
         )
         del keep
-        self._handle = Handle(handle, lib.wcodec_rssm_destroy, parent)
-        self._has_delta_head = delta_head is not None
-        self.ensemble, self.hidden, self.inputs = len(members), hidden, inputs
-        self.stochastic, self.mode = stochastic, mode
+        self._take(Handle(handle, lib.wcodec_rssm_destroy, parent), delta_head is not None, mode)
+
+    def _take(self, handle: Handle, has_delta_head: bool, mode: str) -> None:
+        self._handle, self._has_delta_head, self.mode = handle, has_delta_head, mode
+        sizes = _options(mode)
+        lib.wcodec_rssm_sizes(handle.handle, sizes)
+        self.ensemble, self.hidden = int(sizes.ensemble), int(sizes.hidden)
+        self.inputs, self.stochastic = int(sizes.inputs), int(sizes.stochastic)
+
+    @classmethod
+    def open(
+        cls,
+        file: Source,
+        mode: str = "production",
+        names: Mapping[str, str] | None = None,
+        *,
+        threads: int | None = None,
+    ) -> RSSM:
+        """An ensemble by the tensors of a file, whose shapes are its sizes.
+
+        Args:
+            file: a .wcodec file, a folder of them, an index beside them, or the bytes of a file.
+            names: of tensors, where they are not the default: "W_z": "members.{}.W_z", and so on
+                for all weights, with the number of the member for "{}", "head": "head" and
+                "delta_head": "delta_head". Biases and delta_head may be missing.
+
+        Raises:
+            UsageError, TensorNotFoundError; MismatchError: a tensor of another shape or dtype, by
+            its name; what wcodec.Reader raises. LimitError, OutOfMemoryError.
+        """
+        _check_mode(mode)
+        given = c.wcodec_rssm_names()
+        for name, value in (names or {}).items():
+            if name not in _NAMES or not isinstance(value, str):
+                raise UsageError(f"names[{name!r}] is {value!r}: expected a str, of {_NAMES}")
+            setattr(given, name.lower(), value.encode())
+        reader = open_any(file, backend="cpu", threads=threads)
+        try:
+            if not isinstance(reader, Reader):
+                raise UnsupportedError(
+                    f"{reader.path or 'the data'}: is not compressed: wcodec.compress() "
+                    "makes what an ensemble is read from",
+                    file=reader.path or None,
+                )
+            opened, handle, error = reader.opened(), ctypes.c_void_p(), c.wcodec_error()
+            status = lib.wcodec_rssm_open(
+                opened.handle, _options(mode), given, ctypes.byref(handle), error
+            )
+            check(int(status), error, files=[reader.path] if reader.path else ())
+            delta_head = (names or {}).get("delta_head", "delta_head")
+            made = cls.__new__(cls)
+            # It needs the context, not the reader.
+            ended = Handle(handle, lib.wcodec_rssm_destroy, opened._parent)
+            made._take(ended, any(t.name == delta_head for t in reader.tensors()), mode)
+            return made
+        finally:
+            reader.close()
 
     def rollout(
         self,

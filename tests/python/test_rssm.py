@@ -87,6 +87,52 @@ def test_sampled():
     assert (drawn[0] != drawn[1]).any()
 
 
+def test_from_a_file(tmp_path):
+    from wcodec.numpy import save_file
+
+    weights = members(3, 20, 6)
+    for i, member in enumerate(weights):
+        member["b_r"] = np.full(20, 0.1 * i, np.float32)
+    head, delta = np.full(24, 0.02, np.float32), np.ones((10, 24), np.float32)
+    tensors = {f"members.{i}.{n}": a for i, m in enumerate(weights) for n, a in m.items()}
+    tensors |= {"head": head, "delta_head": delta}
+    save_file(tensors, tmp_path / "ensemble.wcodec")
+    model = wcodec.RSSM.open(tmp_path / "ensemble.wcodec", "sampled", threads=1)
+    expected = wcodec.RSSM(weights, head, 4, "sampled", delta_head=delta)
+    assert (model.ensemble, model.hidden, model.inputs, model.stochastic) == (3, 20, 6, 4)
+    assert model.mode == "sampled"
+    given = (None, np.ones(6), 2.5, 7)
+    found, wanted = model.rollout(*given, seed=5), expected.rollout(*given, seed=5)
+    np.testing.assert_array_equal(found.trajectories, wanted.trajectories)
+    assert found.weight_deltas == wanted.weight_deltas
+
+    names = {n: "W" + n + "/{}" for n in weights[0]} | {"head": "loss", "delta_head": "none"}
+    renamed = {f"W{n}/{i}": a for i, m in enumerate(weights) for n, a in m.items()} | {"loss": head}
+    save_file(renamed, tmp_path / "renamed.wcodec")
+    with pytest.raises(wcodec.TensorNotFoundError, match="'none'"):
+        wcodec.RSSM.open(tmp_path / "renamed.wcodec", names=names)
+    del names["delta_head"]
+    model = wcodec.RSSM.open(tmp_path / "renamed.wcodec", names=names)
+    found = model.rollout(*given)
+    wanted = wcodec.RSSM(weights, head, 4).rollout(*given)
+    np.testing.assert_array_equal(found.trajectories, wanted.trajectories)
+    assert found.weight_deltas is None
+
+    tensors["members.1.U_r"] = np.zeros((20, 19), np.float32)
+    save_file(tensors, tmp_path / "wrong.wcodec")
+    with pytest.raises(
+        wcodec.MismatchError, match=r"'members.1.U_r' of F32 has the shape \[20, 19"
+    ):
+        wcodec.RSSM.open(tmp_path / "wrong.wcodec")
+    with pytest.raises(wcodec.UsageError, match=r"names\['W_x'\]"):
+        wcodec.RSSM.open(tmp_path / "wrong.wcodec", names={"W_x": "a"})
+    with pytest.raises(wcodec.UsageError, match="mode is 'other'"):
+        wcodec.RSSM.open(tmp_path / "wrong.wcodec", "other")
+    save_file(tensors, tmp_path / "plain.safetensors")
+    with pytest.raises(wcodec.UnsupportedError, match="is not compressed"):
+        wcodec.RSSM.open(tmp_path / "plain.safetensors")
+
+
 def test_tensors_of_torch():
     torch = pytest.importorskip("torch")
     model, hidden, features = golden(2, 20, 4, 6)
