@@ -93,16 +93,17 @@ static wcodec_status check(const wcodec_tensor_info *info, const struct part *pa
 /* Elements of a file, which is little-endian, as the machine has them. */
 static void make_native(uint8_t *data, size_t size, size_t element)
 {
-    for (size_t i = 0; element > 1 && i < size; i += element) {
-        const uint64_t wide = element == 8 ? wcodec_load_u64(data + i) : 0;
-        const uint32_t single = element == 4 ? wcodec_load_u32(data + i) : 0;
-        const uint16_t half = element == 2 ? wcodec_load_u16(data + i) : 0;
-        memcpy(data + i,
-               element == 8   ? (const void *)&wide
-               : element == 4 ? (const void *)&single
-                              : (const void *)&half,
-               element);
-    }
+    for (size_t i = 0; i < size; i += element)
+        if (element == 8) {
+            const uint64_t wide = wcodec_load_u64(data + i);
+            memcpy(data + i, &wide, sizeof wide);
+        } else if (element == 4) {
+            const uint32_t single = wcodec_load_u32(data + i);
+            memcpy(data + i, &single, sizeof single);
+        } else if (element == 2) {
+            const uint16_t half = wcodec_load_u16(data + i);
+            memcpy(data + i, &half, sizeof half);
+        }
 }
 
 /* Read one, which the caller frees; nothing where it is missing. */
