@@ -1,12 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What many small tensors cost: small [-n TENSORS] [-r REPETITIONS] [-w WORK] [-o FOLDER]
- * [FILE...]. A checkpoint of TENSORS (2000) bf16 tensors of 32 x 64, and one of tensors of several
- * types and of 64 bytes to 16 KiB, each beside the same numbers as one tensor of a type. One
- * thread, from memory to memory, by turns; medians of the process's own time as GB/s of the
- * checkpoint, and the ratio, which shall be a third. A FILE is measured as it is. -w: one of the
- * works alone. -o: the checkpoints made are kept there. */
+/* What many small tensors cost: small [-l LEVEL] [-n TENSORS] [-r REPETITIONS] [-w WORK] [-k KIND]
+ * [-o FOLDER] [FILE...]. Checkpoints of TENSORS (2000) tensors of 4 KiB of bf16 and of f32, one of
+ * tensors of several types and of 64 bytes to 16 KiB, and one of ten times as many of 100 bytes,
+ * each beside the same numbers as one tensor of a type. One thread, from memory to memory, by
+ * turns; medians of the process's own time as GB/s of the checkpoint, and the ratio, which shall be
+ * a third. Then what the index takes for a tensor beyond its name, as it is decoded and in the
+ * file. A FILE is measured as it is. -w: one of the works alone; -k: one of the checkpoints. -o:
+ * the checkpoints made are kept there. */
 #define PROGRAM "small"
 #include "bench/program.h"
 #include "bench/floats.h"
@@ -37,8 +39,20 @@ struct checkpoint {
     wcodec_reader *reader;
 };
 
+enum { KINDS = 4, MIXED = TYPES };
+
+/* Each has so many times the tensors asked for. */
+static const struct {
+    const char *name;
+    unsigned type, rows, columns, times;
+} kinds[KINDS] = {{"bf16", 0, 32, 64, 1},
+                  {"f32", 1, 16, 64, 1},
+                  {"mixed", MIXED, 0, 0, 1},
+                  {"tiny", 0, 2, 25, 10}};
+
 static wcodec_context *context;
-static const char *wanted;
+static const char *wanted, *wanted_kind;
+static int level = 3;
 
 static void encode(struct checkpoint *c, int no_verify)
 {
@@ -46,6 +60,7 @@ static void encode(struct checkpoint *c, int no_verify)
     wcodec_error err;
     wcodec_encode_options_init(&options);
     options.no_verify = no_verify;
+    options.level = level;
     c->coded.size = 0;
     check(
         wcodec_compress_memory(context, c->data, c->size, append, &c->coded, &options, NULL, &err),
@@ -212,21 +227,44 @@ static void keep(const struct checkpoint *c, const char *folder, const char *nam
     }
 }
 
-/* `count` tensors, by types, beside one of each type. */
-static void made(const char *name, bool mixed, size_t count, unsigned repetitions,
-                 const char *folder)
+/* What the index takes for each tensor, decoded and in the file, without the names and their
+ * lengths. The tail says how many bytes it has (doc/format.md 1.2). */
+static void print_index(const char *name, const struct checkpoint *c, size_t names, size_t count)
 {
+    uint64_t sizes[2]; /* coded, decoded */
+    memcpy(sizes, c->coded.data + c->coded.size - 56, sizeof sizes);
+    printf(
+        "| %s, index of a tensor: bytes beyond its name, with it in the file | %.1f | %.1f | |\n",
+        name, (double)(sizes[1] - names) / (double)count, (double)sizes[0] / (double)count);
+}
+
+/* Bytes of the names that make() gives, with their lengths. */
+static size_t size_of_names(size_t count)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += (size_t)snprintf(NULL, 0, "layers.%zu.weight", i) + 1;
+    return size;
+}
+
+/* `count` tensors, by types, beside one of each type. */
+static void made(unsigned kind, size_t count, unsigned repetitions, const char *folder)
+{
+    const char *name = kinds[kind].name;
+    const bool mixed = kinds[kind].type == MIXED;
     struct tensor *tensors = malloc(count * sizeof *tensors), whole[TYPES];
     struct checkpoint c[2] = {0};
     size_t size = 0, of_type[TYPES] = {0}, n = 0;
     unsigned wholes = 0;
     if (tensors == NULL)
         fail("out of memory");
-    for (unsigned type = 0; type < (mixed ? TYPES : 1u); type++) {
-        for (size_t i = type; i < count; i += mixed ? TYPES : 1) {
+    for (unsigned type = 0; type < TYPES; type++) {
+        if (!mixed && type != kinds[kind].type)
+            continue;
+        for (size_t i = mixed ? type : 0; i < count; i += mixed ? TYPES : 1) {
             const size_t shape = i / TYPES % SHAPES;
             tensors[n] = mixed ? (struct tensor){type, rows[shape], columns[shape]}
-                               : (struct tensor){0, 32, 64};
+                               : (struct tensor){type, kinds[kind].rows, kinds[kind].columns};
             of_type[type] += tensor_size(&tensors[n]);
             size += tensor_size(&tensors[n++]);
         }
@@ -247,6 +285,7 @@ static void made(const char *name, bool mixed, size_t count, unsigned repetition
         prepare(&c[i]);
         encode_verify(&c[i]);
     }
+    print_index(name, &c[0], size_of_names(n), n);
     compare(name, c, 2, repetitions);
     for (unsigned i = 0; i < 2; i++)
         free(c[i].data);
@@ -282,13 +321,17 @@ int main(int argc, char **argv)
     size_t count = 2000;
     unsigned repetitions = 21;
     const char *folder = NULL;
-    for (int option; (option = getopt(argc, argv, "n:r:w:o:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "l:n:r:w:k:o:")) != -1;) {
         if (option == 'n')
             count = strtoul(optarg, NULL, 10);
         else if (option == 'r')
             repetitions = (unsigned)strtoul(optarg, NULL, 10);
+        else if (option == 'l')
+            level = (int)strtol(optarg, NULL, 10);
         else if (option == 'w')
             wanted = optarg;
+        else if (option == 'k')
+            wanted_kind = optarg;
         else if (option == 'o')
             folder = optarg;
         else
@@ -299,8 +342,9 @@ int main(int argc, char **argv)
     context = open_context(1);
     printf("| one thread, GB/s | small tensors | one of a type | ratio |\n| --- | --- | --- | --- "
            "|\n");
-    made("bf16", false, count, repetitions, folder);
-    made("mixed", true, count, repetitions, folder);
+    for (unsigned k = 0; k < KINDS; k++)
+        if (wanted_kind == NULL || strcmp(wanted_kind, kinds[k].name) == 0)
+            made(k, count * kinds[k].times, repetitions, folder);
     for (int i = optind; i < argc; i++)
         file(argv[i], repetitions);
     wcodec_context_destroy(context);
