@@ -11,6 +11,8 @@
 /* A tree takes up to some forty times its text: no larger text than this becomes one. */
 enum { TREE_TEXT_MAX = 1 << 20, TREE_FACTOR = 40 };
 
+#define INTEGER_MOST ((uint64_t)1 << 48)
+
 static bool is_blank(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -192,11 +194,52 @@ wcodec_status wcodec_json_string(struct wcodec_arena *arena, struct wcodec_json_
     return WCODEC_OK;
 }
 
+/* Digits of an integer up to 2^48 without a sign, a fraction or zeros in front. */
+static bool take_digits(struct wcodec_cursor *c, uint64_t *value)
+{
+    const uint8_t *const start = c->at;
+    uint64_t v = 0;
+    while (c->at != c->end && *c->at >= '0' && *c->at <= '9' && v <= INTEGER_MOST)
+        v = 10 * v + (uint64_t)(*c->at++ - '0');
+    *value = v;
+    return c->at != start && v <= INTEGER_MOST && (*start != '0' || c->at == start + 1);
+}
+
+/* The array as nearly all files have it, two for each of many tensors: to make a tree of it takes
+ * longer than all else that is done with the header. false: it is for the parser to judge, or there
+ * is no memory, which the parser's way says too. */
+static bool usual_integers(struct wcodec_arena *arena, struct wcodec_json_span span,
+                           const uint64_t **values, size_t *count)
+{
+    struct wcodec_cursor c = {span.at, span.at + span.size};
+    size_t n = 0, most = 1;
+    for (const uint8_t *p = span.at; p < c.end; p++)
+        most += *p == ',';
+    if (span.size > TREE_TEXT_MAX || !take_char(&c, '['))
+        return false;
+    uint64_t *list = wcodec_arena_alloc(arena, most * sizeof *list);
+    if (list == NULL)
+        return false;
+    do {
+        skip_blanks(&c);
+        if (!take_digits(&c, &list[n++]))
+            return false;
+    } while (take_char(&c, ','));
+    if (!take_char(&c, ']'))
+        return false;
+    skip_blanks(&c);
+    *values = list;
+    *count = n;
+    return c.at == c.end;
+}
+
 wcodec_status wcodec_json_integers(struct wcodec_arena *arena, struct wcodec_json_span span,
                                    const char *what, const uint64_t **values, size_t *count,
                                    wcodec_error *err)
 {
     json_t *json;
+    if (usual_integers(arena, span, values, count))
+        return WCODEC_OK;
     wcodec_status status = parse(span, what, &json, err);
     if (status != WCODEC_OK)
         return status;
@@ -213,7 +256,7 @@ wcodec_status wcodec_json_integers(struct wcodec_arena *arena, struct wcodec_jso
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_array_get(json, i);
         json_int_t v = json_integer_value(item);
-        if (!json_is_integer(item) || v < 0 || v > (json_int_t)1 << 48) {
+        if (!json_is_integer(item) || v < 0 || v > (json_int_t)INTEGER_MOST) {
             status = wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                                  "number %zu of %s is no integer from 0 to 2^48", i, what);
             goto free_json;

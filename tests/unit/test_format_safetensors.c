@@ -341,6 +341,10 @@ static void test_numbers(void **state)
 static void test_shapes(void **state)
 {
     (void)state;
+    accept("{\"a\":{\"dtype\":\"F32\",\"shape\":[ 1 ,\t2\n],\"data_offsets\":[ 0,8 ]}}", 8);
+    accept("{\"a\":{\"dtype\":\"F32\",\"shape\":[ ],\"data_offsets\":[-0,4]}}", 4);
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1,],\"data_offsets\":[0,4]}}", 4, "shape");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]],\"data_offsets\":[0,4]}}", 4, "");
     accept("{\"a\":{\"dtype\":\"F32\",\"shape\":[0,281474976710655],\"data_offsets\":[0,0]}}", 0);
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[0,281474976710656],\"data_offsets\":[0,0]}}", 0,
            "dimension");
