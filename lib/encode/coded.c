@@ -43,6 +43,29 @@ size_t wcodec_coded_join(const struct wcodec_coded *coded, uint8_t *to)
     return size;
 }
 
+wcodec_status wcodec_coded_gather(struct wcodec_coded *coded, wcodec_error *err)
+{
+    uint8_t parameters[WCODEC_TILING_MAX_BYTES];
+    if (coded->coding != WCODEC_CODING_TILES || coded->loan.end != NULL)
+        return WCODEC_OK;
+    const size_t size = wcodec_tiling_write(coded->tiling, parameters);
+    uint8_t *payload = wcodec_alloc(coded->allocator, (size_t)coded->payload_size + size);
+    if (payload == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a payload");
+    wcodec_coded_join(coded, payload);
+    for (size_t i = 0; i < coded->part_count; i++)
+        wcodec_free(coded->allocator, coded->parts[i].data);
+    coded->part_count = 1;
+    coded->parts[0] = (struct wcodec_coded_part){payload, coded->payload_size};
+    coded->range_count = 0;
+    coded->tiling_parameters = payload + coded->payload_size;
+    memcpy(coded->tiling_parameters, parameters, size);
+    coded->parameters_size = size;
+    wcodec_free(coded->allocator, coded->tiling);
+    coded->tiling = NULL;
+    return WCODEC_OK;
+}
+
 void wcodec_coded_free(struct wcodec_coded *coded)
 {
     const size_t own = coded->loan.end != NULL ? 1 : coded->part_count;
@@ -61,7 +84,7 @@ void wcodec_coded_free(struct wcodec_coded *coded)
     wcodec_free(coded->allocator, coded->coefficients);
     wcodec_free(coded->allocator, coded->approximation);
     wcodec_free(coded->allocator, coded->parameters);
-    coded->parameters = NULL;
+    coded->parameters = coded->tiling_parameters = NULL;
     coded->tiling = NULL;
     coded->lossy = NULL;
     coded->fixed = NULL;

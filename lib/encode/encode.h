@@ -88,7 +88,8 @@ struct wcodec_coded {
     uint8_t *coefficients;                /* LOSSY: what the tiles hold; owned */
     uint8_t *approximation;               /* LOSSY: the bytes that decoding gives; owned */
     uint8_t *parameters;                  /* DELTA, MASKED, INLINE: as the record has them; owned */
-    size_t parameters_size;
+    uint8_t *tiling_parameters; /* TILES, after wcodec_coded_gather(): in the part's memory */
+    size_t parameters_size;     /* of either */
     const char *lossless; /* NULL, or why a tensor is lossless though the settings are lossy */
     uint64_t chunk;       /* CHUNKS */
     uint64_t payload_size;
@@ -119,6 +120,12 @@ void wcodec_coded_constant(unsigned element_log2, uint64_t value, const wcodec_a
 
 /* The payload in one piece to `to`; returns its size. */
 size_t wcodec_coded_join(const struct wcodec_coded *coded, uint8_t *to);
+
+/* Of a payload in tiles that is small, verified and not lent, all that is still needed, in one
+ * block of memory in place of seven: the payload as one part, and the parameters in place of the
+ * tiling. What many small tensors hold stays in the caches then until it is written. Does nothing
+ * for other codings. WCODEC_ERROR_MEMORY: it is as it was. */
+wcodec_status wcodec_coded_gather(struct wcodec_coded *coded, wcodec_error *err);
 void wcodec_coded_free(struct wcodec_coded *coded);
 
 /* Put `size` bytes before the payload; they belong to `coded` then, and are freed where that fails.

@@ -105,6 +105,10 @@ static void plan_atom(const struct wcodec_statistics *statistics, unsigned a, bo
         return;
     const struct order0 o = order0_of_atom(statistics, a);
     uint64_t raw = statistics->elements * (plan->high - plan->low);
+    if (o.counted == 0) {
+        plan->bits = raw;
+        return;
+    }
     plan->bits = entropy_of_all(&o, statistics->elements);
     uint64_t cost =
         plan->bits + overhead(&o, statistics->elements, atom->use == WCODEC_ATOM_COUNTED);

@@ -21,7 +21,10 @@ enum {
     SPAN = 16,         /* blocks: they stay in the second-level cache */
     MANY_BLOCKS = 128, /* of so many, a quarter says enough */
     BYTE_BLOCKS = 64,  /* of which all bytes are counted */
-    FEW_BLOCKS = 3
+    FEW_BLOCKS = 3,
+    LOOKED_AT = 256, /* values */
+    LOOKED_PARTS = 4,
+    LOOKED_SURE = 6 /* bits of a held value: half of what its table takes */
 };
 
 static const struct wcodec_atom bf16_atoms[] = {{0, 7, SAMPLED}, {7, 8, COUNTED}, {15, 1, RAW}};
@@ -77,7 +80,7 @@ struct gather_job {
     const struct wcodec_cpu_encode_dsp *dsp;
     const uint8_t *data;
     uint64_t blocks;
-    uint64_t stride[3]; /* by enum wcodec_atom_use: every so many blocks are counted */
+    uint64_t stride[3]; /* by enum wcodec_atom_use: every so many blocks are counted; 0: none */
     size_t tasks;
     struct wcodec_statistics *parts;
 };
@@ -101,6 +104,34 @@ static bool bits_are_settled(const struct wcodec_statistics *s)
 static bool is_one_block(const struct wcodec_statistics *s)
 {
     return s->elements <= WCODEC_COUNT_BLOCK;
+}
+
+/* Of the one block that there is, a few values show mostly that an atom is not worth coding: of so
+ * many pairs of them those that are equal estimate the Renyi entropy of order 2, which the order-0
+ * entropy is not below, and a table takes 12 bits for each value that occurs (encode/split.c). So
+ * small tensors' mantissas need not be counted. */
+static bool saves_nothing(const struct gather_job *job, const struct wcodec_statistics *s,
+                          unsigned a)
+{
+    const struct wcodec_atom *atom = &s->atoms[a];
+    const uint64_t parts = s->elements < LOOKED_AT ? 1 : LOOKED_PARTS,
+                   part = s->elements < LOOKED_AT ? s->elements : LOOKED_AT / LOOKED_PARTS,
+                   n = parts * part;
+    uint8_t values[LOOKED_AT], counts[256] = {0};
+    uint64_t equal = 0, held = 0;
+    for (uint64_t i = 0; i < parts; i++)
+        job->dsp->extract(job->data + ((s->elements - part) * i / LOOKED_PARTS << s->element_log2),
+                          (size_t)part, s->element_log2, 0, atom->shift, atom->width,
+                          values + i * part);
+    for (uint64_t i = 0; i < n; i++) {
+        held += counts[values[i]] == 0;
+        equal += counts[values[i]]++;
+    }
+    const uint64_t all = atom->width * (uint64_t)WCODEC_LOG2_ONE,
+                   least = n > 1 ? (uint64_t)wcodec_log2(n * (n - 1) / 2) -
+                                       wcodec_log2(equal > 0 ? equal : 1)
+                                 : 0;
+    return least >= all || s->elements * (all - least) <= held * LOOKED_SURE * WCODEC_LOG2_ONE;
 }
 
 /* A block of a sampled atom: its counts, and its entropy by itself, since a part of a tensor may
@@ -166,9 +197,12 @@ static void gather_blocks(const struct gather_job *job, uint64_t begin, uint64_t
     }
     for (unsigned a = 0; a < s->atom_count; a++) {
         const unsigned use = s->atoms[a].use;
-        if (use == RAW)
+        const uint64_t stride = job->stride[use];
+        if (stride == 0)
             continue;
-        const uint64_t stride = job->stride[use], start = (begin + stride - 1) / stride * stride;
+        if (use == SAMPLED && is_one_block(s) && saves_nothing(job, s, a))
+            continue;
+        const uint64_t start = (begin + stride - 1) / stride * stride;
         if (start < end && use == COUNTED)
             count_blocks(job, a, start, end, s);
         for (uint64_t b = start; b < end && use == SAMPLED; b += stride) {
@@ -215,7 +249,8 @@ static void gather_end(struct wcodec_statistics *s)
     }
 }
 
-/* By enum wcodec_atom_use: every so many blocks are counted. */
+/* By enum wcodec_atom_use: every so many blocks are counted. Level 1 codes no sampled atom
+ * (encode/split.c): of what has one block, to count them would take longer than all else. */
 static void set_strides(uint64_t blocks, int level, uint64_t stride[3])
 {
     stride[RAW] = 0;
@@ -225,6 +260,8 @@ static void set_strides(uint64_t blocks, int level, uint64_t stride[3])
     stride[COUNTED] = stride[SAMPLED];
     if (level > 1)
         stride[COUNTED] = level < 7 && blocks >= MANY_BLOCKS ? 4 : 1;
+    else if (blocks == 1)
+        stride[SAMPLED] = 0;
 }
 
 bool wcodec_statistics_measure(wcodec_dtype dtype, uint64_t size, int level,

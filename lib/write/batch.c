@@ -276,6 +276,21 @@ static void note_item_failure(struct work *w, uint64_t position,
     note_failure(w, position, status, error);
 }
 
+/* Of a small tensor, when it has been verified. */
+static wcodec_status settle_small(struct work *w, struct wcodec_coded *coded, const uint8_t *data,
+                                  uint64_t *hash, wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    if (w->batch->settings.verify)
+        status = wcodec_coded_verify(w->batch->context, &w->settings, coded, data, NULL, err);
+    if (status == WCODEC_OK)
+        status = wcodec_coded_gather(coded, err);
+    return status == WCODEC_OK
+               ? wcodec_coded_hash(w->batch->context, w->batch->output->original.leaf, coded, hash,
+                                   err)
+               : status;
+}
+
 /* Verify, if that is asked for, and hash. */
 static void settle(struct work *w, uint64_t position, struct wcodec_write_batch_item *item,
                    const uint8_t *data)
@@ -287,7 +302,9 @@ static void settle(struct work *w, uint64_t position, struct wcodec_write_batch_
     const uint64_t begin = wcodec_phase_begin(&w->batch->phases);
     const bool verify = w->batch->settings.verify;
     const wcodec_leaf_fn leaf = w->batch->output->original.leaf;
-    if (verify)
+    if (item->coded.payload_size <= WCODEC_LEAF_BYTES)
+        status = settle_small(w, &item->coded, data, &item->payload_hash, &error);
+    else if (verify)
         status = wcodec_coded_settle(w->batch->context, &w->settings, leaf, &item->coded, data,
                                      &item->payload_hash, &error);
     else

@@ -278,11 +278,13 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
                                          : coded->order0_bits;
     e->payload_size = coded->payload_size;
     e->unpacked_size = coded->unpacked_size;
-    if (coded->parameters) {
+    const uint8_t *parameters =
+        coded->parameters != NULL ? coded->parameters : coded->tiling_parameters;
+    if (parameters != NULL) {
         uint8_t *copy = wcodec_arena_alloc(&output->arena, coded->parameters_size);
         if (!copy)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
-        memcpy(copy, coded->parameters, coded->parameters_size);
+        memcpy(copy, parameters, coded->parameters_size);
         e->parameters = copy;
         e->parameters_size = coded->parameters_size;
         e->u.delta = NULL;
@@ -380,7 +382,7 @@ wcodec_status wcodec_coded_settle(wcodec_context *context,
 {
     struct wcodec_tree tree;
     struct hashing h;
-    if (coded->tiling == NULL || coded->payload_size <= WCODEC_LEAF_BYTES) {
+    if (coded->tiling == NULL) {
         const wcodec_status status = wcodec_coded_verify(context, settings, coded, data, NULL, err);
         return status == WCODEC_OK ? wcodec_coded_hash(context, leaf, coded, hash, err) : status;
     }

@@ -213,6 +213,67 @@ static void test_packed(void **state)
     free(data);
 }
 
+/* Of a small tensor a few values of each mantissa byte are looked at: one that is worth coding is
+ * coded for all that, with few values throughout as well as in a part. */
+static void test_small_mantissas(void **state)
+{
+    enum { COUNT = 4096 };
+    struct sample *s = *state;
+    for (unsigned part = 1; part <= 2; part++)
+        for (unsigned byte = 0; byte < 2; byte++) {
+            uint8_t *data = make(WEIGHTS, WCODEC_DTYPE_F32, COUNT, &s->seed);
+            /* Sums of 16-bit numbers leave low bits of a float zero. */
+            for (size_t i = 0; i < COUNT; i++)
+                wcodec_store_u16(data + 4 * i, (uint16_t)support_random(&s->seed));
+            const uint64_t plain =
+                round_trip(s->context, &level3, WCODEC_DTYPE_F32, data, 4 * COUNT);
+            for (size_t i = 0; i < COUNT / part; i++)
+                data[4 * i + byte] &= 1;
+            const uint64_t size =
+                round_trip(s->context, &level3, WCODEC_DTYPE_F32, data, 4 * COUNT);
+            assert_true(size + COUNT / (part == 1 ? 2 : 16) < plain);
+            free(data);
+        }
+}
+
+/* What stays of a small payload is the same bytes and parameters. */
+static void test_gather(void **state)
+{
+    struct sample *s = *state;
+    static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_U8};
+    for (unsigned d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+        for (unsigned pattern = 0; pattern < PATTERNS; pattern++) {
+            uint8_t *data = make(pattern, dtypes[d], 3000, &s->seed),
+                    expected[WCODEC_TILING_MAX_BYTES];
+            struct wcodec_coded coded;
+            size_t size = 0;
+            assert_int_equal(
+                wcodec_encode_tensor(s->context, &level3, dtypes[d], data,
+                                     (uint64_t)3000 << wcodec_dtype_element_log2(dtypes[d]), &coded,
+                                     NULL),
+                WCODEC_OK);
+            const bool tiles = coded.coding == WCODEC_CODING_TILES;
+            uint8_t *payload = support_coded_payload(&coded);
+            if (tiles)
+                size = wcodec_tiling_write(coded.tiling, expected);
+            assert_int_equal(wcodec_coded_gather(&coded, NULL), WCODEC_OK);
+            if (tiles) {
+                assert_int_equal(coded.part_count, 1);
+                assert_null(coded.tiling);
+                assert_int_equal(coded.parameters_size, size);
+                assert_memory_equal(coded.tiling_parameters, expected, size);
+            } else {
+                assert_null(coded.tiling_parameters);
+            }
+            uint8_t *after = support_coded_payload(&coded);
+            assert_memory_equal(after, payload, (size_t)coded.payload_size);
+            wcodec_coded_free(&coded);
+            free(after);
+            free(payload);
+            free(data);
+        }
+}
+
 static void test_empty(void **state)
 {
     struct sample *s = *state;
@@ -401,10 +462,12 @@ static void fail_everywhere(wcodec_dtype dtype, const uint8_t *data, uint64_t si
         failing.fail_at = failing.calls + n;
         wcodec_status status =
             wcodec_encode_tensor(context, settings, dtype, data, size, &coded, NULL);
+        if (status == WCODEC_OK) {
+            status = wcodec_coded_gather(&coded, NULL);
+            wcodec_coded_free(&coded);
+        }
         bool failed = failing.calls >= failing.fail_at;
         failing.fail_at = 0;
-        if (status == WCODEC_OK)
-            wcodec_coded_free(&coded);
         assert_int_equal(failing.held, before);
         wcodec_context_destroy(context);
         assert_int_equal(failing.held, 0);
@@ -528,7 +591,8 @@ int main(void)
         cmocka_unit_test(test_small_integers), cmocka_unit_test(test_misaligned),
         cmocka_unit_test(test_threads),        cmocka_unit_test(test_allocation_failures),
         cmocka_unit_test(test_chunks),         cmocka_unit_test(test_large_rival),
-        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_packed),         cmocka_unit_test(test_small_mantissas),
+        cmocka_unit_test(test_gather),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
