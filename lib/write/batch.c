@@ -591,6 +591,9 @@ static void find_aliases(struct work *w)
     wcodec_error error = {0};
     if (!b->dedup || atomic_load(&w->failed))
         return;
+    b->dedup->held = b->bytes;
+    b->dedup->held_begin = b->begin;
+    b->dedup->held_size = b->bytes != NULL ? b->size : 0;
     for (size_t i = 0; i < b->count && !atomic_load(&w->failed); i++) {
         wcodec_status status = find_alias(b, i, &error);
         if (status != WCODEC_OK)

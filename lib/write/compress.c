@@ -311,7 +311,7 @@ wcodec_status wcodec_compress_source(wcodec_context *context,
     if (status != WCODEC_OK)
         return status;
     wcodec_reporter_init(&c.reporter, &c.options.progress, c.source.size);
-    wcodec_dedup_init(&c.dedup, &context->allocator, &c.source);
+    wcodec_dedup_init(&c.dedup, context, &c.source);
     c.batch = (struct wcodec_write_batch){
         .context = context, .source = &c.source, .output = &c.output, .dedup = &c.dedup};
     wcodec_phases_begin(&c.batch.phases, c.options.times);

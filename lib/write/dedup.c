@@ -7,33 +7,35 @@
 #include "core/memory.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/random.h>
 #include <xxhash.h>
 
 /* Tensors that agree wherever samples are taken are few: no more than COMPARE_MAX are read for each
- * one, up to the first byte that differs. */
+ * one, up to a piece that differs. */
 enum {
-    COMPARE_SIZE = 1 << 18,
+    COMPARE_SIZE = 1 << 18, /* a piece */
+    COMPARE_THREADS = 16,   /* at most, each with two pieces in memory */
     COMPARE_MAX = 16,
     SAMPLES = WCODEC_DEDUP_SAMPLES,
     SAMPLE = WCODEC_DEDUP_SAMPLE
 };
 
-void wcodec_dedup_init(struct wcodec_dedup *dedup, const wcodec_allocator *allocator,
+void wcodec_dedup_init(struct wcodec_dedup *dedup, wcodec_context *context,
                        const struct wcodec_source *source)
 {
-    *dedup = (struct wcodec_dedup){.allocator = allocator, .source = source};
+    *dedup = (struct wcodec_dedup){.context = context, .source = source};
     if (getrandom(&dedup->seed, sizeof dedup->seed, GRND_NONBLOCK) != (ssize_t)sizeof dedup->seed)
         dedup->seed = 0;
 }
 
 void wcodec_dedup_free(struct wcodec_dedup *dedup)
 {
-    wcodec_free(dedup->allocator, dedup->items);
-    wcodec_free(dedup->allocator, dedup->slots);
-    wcodec_free(dedup->allocator, dedup->buffer);
-    *dedup = (struct wcodec_dedup){.allocator = dedup->allocator};
+    wcodec_free(&dedup->context->allocator, dedup->items);
+    wcodec_free(&dedup->context->allocator, dedup->slots);
+    *dedup = (struct wcodec_dedup){.context = dedup->context};
 }
 
 size_t wcodec_dedup_sample(size_t size, unsigned i)
@@ -74,33 +76,101 @@ struct candidate {
     uint64_t offset, size;
 };
 
+/* What the threads that compare share. */
+struct comparison {
+    const struct wcodec_dedup *dedup;
+    uint64_t offset;     /* in the source */
+    const uint8_t *data; /* the same bytes in memory; NULL: they are read */
+    const struct candidate *with;
+    atomic_size_t next;  /* piece */
+    atomic_bool differs; /* or a failure: no more pieces are needed */
+    pthread_mutex_t lock;
+    wcodec_status status; /* of the first failure */
+    wcodec_error error;
+};
+
+/* Bytes of the source from `offset` on, if they are in memory. */
+static const uint8_t *in_memory(const struct wcodec_dedup *dedup, uint64_t offset, uint64_t size)
+{
+    const struct wcodec_source *source = dedup->source;
+    if (source->fd < 0 && offset <= source->size && size <= source->size - offset)
+        return source->data + offset;
+    if (dedup->held != NULL && offset >= dedup->held_begin &&
+        offset - dedup->held_begin <= dedup->held_size &&
+        size <= dedup->held_size - (offset - dedup->held_begin))
+        return dedup->held + (offset - dedup->held_begin);
+    return NULL;
+}
+
+/* One piece; buffers: for two of them. */
+static wcodec_status compare_piece(struct comparison *c, uint64_t at, size_t size, uint8_t *buffers,
+                                   wcodec_error *err)
+{
+    const struct wcodec_source *source = c->dedup->source;
+    const uint8_t *one = c->data != NULL ? c->data + at : buffers,
+                  *other = c->with->data != NULL ? c->with->data + at : buffers + COMPARE_SIZE;
+    wcodec_status status = WCODEC_OK;
+    if (c->data == NULL)
+        status = wcodec_source_read(source, c->offset + at, buffers, size, err);
+    if (status == WCODEC_OK && c->with->data == NULL)
+        status =
+            wcodec_source_read(source, c->with->offset + at, buffers + COMPARE_SIZE, size, err);
+    if (status == WCODEC_OK && memcmp(one, other, size) != 0)
+        atomic_store(&c->differs, true);
+    return status;
+}
+
+/* Tasks take pieces until one differs or none is left. */
+static void compare_task(void *argument, size_t i)
+{
+    struct comparison *c = argument;
+    const wcodec_allocator *allocator = &c->dedup->context->allocator;
+    const size_t pieces = (size_t)wcodec_div_up_u64(c->with->size, COMPARE_SIZE);
+    wcodec_error error = {0};
+    wcodec_status status = WCODEC_OK;
+    uint8_t *buffers = NULL;
+    (void)i;
+    for (size_t p; status == WCODEC_OK && !atomic_load(&c->differs) &&
+                   (p = atomic_fetch_add(&c->next, 1)) < pieces;) {
+        const uint64_t at = (uint64_t)p * COMPARE_SIZE, left = c->with->size - at;
+        if (buffers == NULL && (c->data == NULL || c->with->data == NULL))
+            buffers = wcodec_alloc(allocator, 2 * (size_t)COMPARE_SIZE);
+        if (buffers == NULL && (c->data == NULL || c->with->data == NULL))
+            status = wcodec_fail(&error, WCODEC_ERROR_MEMORY, "out of memory");
+        else
+            status =
+                compare_piece(c, at, (size_t)(left < COMPARE_SIZE ? left : (uint64_t)COMPARE_SIZE),
+                              buffers, &error);
+    }
+    wcodec_free(allocator, buffers);
+    if (status == WCODEC_OK)
+        return;
+    atomic_store(&c->differs, true);
+    pthread_mutex_lock(&c->lock);
+    if (c->status == WCODEC_OK) {
+        c->status = status;
+        c->error = error;
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
 /* Is what the source holds at `offset` equal to them? */
 static wcodec_status compare(struct wcodec_dedup *dedup, uint64_t offset,
                              const struct candidate *with, bool *equal, wcodec_error *err)
 {
-    const struct wcodec_source *source = dedup->source;
-    if (with->data != NULL && source->fd < 0 && offset <= source->size &&
-        with->size <= source->size - offset) {
-        *equal = memcmp(source->data + offset, with->data, (size_t)with->size) == 0;
-        return WCODEC_OK;
-    }
-    if (!dedup->buffer)
-        dedup->buffer = wcodec_alloc(dedup->allocator, 2 * (size_t)COMPARE_SIZE);
-    if (!dedup->buffer)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
-    uint8_t *const own = dedup->buffer + COMPARE_SIZE;
-    bool same = true;
-    for (uint64_t at = 0; at < with->size && same; at += COMPARE_SIZE) {
-        const size_t part =
-            with->size - at < COMPARE_SIZE ? (size_t)(with->size - at) : (size_t)COMPARE_SIZE;
-        wcodec_status status = wcodec_source_read(source, offset + at, dedup->buffer, part, err);
-        if (status == WCODEC_OK && with->data == NULL)
-            status = wcodec_source_read(source, with->offset + at, own, part, err);
-        if (status != WCODEC_OK)
-            return status;
-        same = memcmp(dedup->buffer, with->data != NULL ? with->data + at : own, part) == 0;
-    }
-    *equal = same;
+    struct comparison c = {.dedup = dedup,
+                           .offset = offset,
+                           .data = in_memory(dedup, offset, with->size),
+                           .with = with};
+    const uint64_t pieces = wcodec_div_up_u64(with->size, COMPARE_SIZE);
+    if (pthread_mutex_init(&c.lock, NULL) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
+    wcodec_run(dedup->context, compare_task, &c,
+               (size_t)(pieces < COMPARE_THREADS ? pieces : (uint64_t)COMPARE_THREADS));
+    pthread_mutex_destroy(&c.lock);
+    if (c.status != WCODEC_OK)
+        return wcodec_fail(err, c.status, "%s", c.error.text);
+    *equal = !atomic_load(&c.differs);
     return WCODEC_OK;
 }
 
@@ -155,18 +225,18 @@ static void put_slot(struct wcodec_dedup *dedup, uint64_t number)
 
 static wcodec_status grow(struct wcodec_dedup *dedup, wcodec_error *err)
 {
+    const wcodec_allocator *allocator = &dedup->context->allocator;
     uint64_t capacity = dedup->capacity ? dedup->capacity * 2 : 64;
     struct wcodec_dedup_item *items =
-        wcodec_realloc_array(dedup->allocator, dedup->items, capacity, sizeof *items);
+        wcodec_realloc_array(allocator, dedup->items, capacity, sizeof *items);
     if (items)
         dedup->items = items;
-    uint64_t *slots =
-        items ? wcodec_alloc_array(dedup->allocator, 2 * capacity, sizeof *slots) : NULL;
+    uint64_t *slots = items ? wcodec_alloc_array(allocator, 2 * capacity, sizeof *slots) : NULL;
     if (!slots)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY,
                            "out of memory for the hashes of %" PRIu64 " tensors", capacity);
     memset(slots, 0, (size_t)(2 * capacity) * sizeof *slots);
-    wcodec_free(dedup->allocator, dedup->slots);
+    wcodec_free(allocator, dedup->slots);
     dedup->slots = slots;
     dedup->slot_count = 2 * capacity;
     dedup->capacity = capacity;
