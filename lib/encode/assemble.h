@@ -160,7 +160,8 @@ struct wcodec_lossless {
     const uint8_t *data;
     uint64_t size;
     struct wcodec_plan *plan;
-    struct wcodec_zstd_look zstd;
+    bool looked_at_zstd;
+    struct wcodec_zstd_look zstd; /* then */
     struct wcodec_prediction prediction;
 };
 

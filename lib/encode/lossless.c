@@ -20,14 +20,26 @@ enum {
     SLOW_GAIN = 2
 };
 
-/* The looks at the data take time, and none needs another. */
-enum { DECIDE_PLAN, DECIDE_ZSTD, DECIDE_PREDICTION, DECISIONS };
+/* The looks at the data take time, and none needs another. What zstd makes of a sample is asked for
+ * before coding only where loss is compared with it: it takes longer than the others, in one
+ * thread, and else it is time enough to know it when the tiles are coded. */
+enum { DECIDE_PLAN, DECIDE_PREDICTION, DECIDE_ZSTD, DECISIONS };
 
 struct decision {
     struct wcodec_lossless *lossless;
     wcodec_status status[DECISIONS];
     wcodec_error error[DECISIONS];
 };
+
+static wcodec_status look_at_zstd(struct wcodec_lossless *l, wcodec_error *err)
+{
+    if (l->looked_at_zstd || l->settings->level < ZSTD_LEVEL_MIN)
+        return WCODEC_OK;
+    l->looked_at_zstd = true;
+    return wcodec_zstd_look(
+        l->context, l->settings->level, l->data, l->size, l->statistics->element_log2,
+        wcodec_tile_policy(l->settings, l->statistics->elements), &l->zstd, err);
+}
 
 static void decide_task(void *argument, size_t i)
 {
@@ -44,10 +56,7 @@ static void decide_task(void *argument, size_t i)
                                               l->statistics, &l->plan, &d->error[i]);
         break;
     case DECIDE_ZSTD:
-        if (l->settings->level >= ZSTD_LEVEL_MIN)
-            d->status[i] = wcodec_zstd_look(
-                l->context, l->settings->level, l->data, l->size, l->statistics->element_log2,
-                wcodec_tile_policy(l->settings, l->statistics->elements), &l->zstd, &d->error[i]);
+        d->status[i] = look_at_zstd(l, &d->error[i]);
         break;
     default:
         d->status[i] = wcodec_predict_look(l->context, l->settings, l->statistics->element_log2,
@@ -68,12 +77,13 @@ wcodec_status wcodec_lossless_decide(wcodec_context *context,
                                          .dtype = dtype,
                                          .data = data,
                                          .size = size};
+    const unsigned decisions = settings->lossy != WCODEC_LOSSY_NONE ? DECISIONS : DECIDE_ZSTD;
     if (size < SMALL)
-        for (unsigned i = 0; i < DECISIONS; i++)
+        for (unsigned i = 0; i < decisions; i++)
             decide_task(&d, i);
     else
-        wcodec_run(context, decide_task, &d, DECISIONS);
-    for (unsigned i = 0; i < DECISIONS; i++)
+        wcodec_run(context, decide_task, &d, decisions);
+    for (unsigned i = 0; i < decisions; i++)
         if (d.status[i] != WCODEC_OK) {
             wcodec_lossless_free(lossless);
             return wcodec_fail(err, d.status[i], "%s", d.error[i].text);
@@ -287,12 +297,47 @@ static wcodec_status try_chunks(const struct wcodec_lossless *l, struct wcodec_c
     return WCODEC_OK;
 }
 
+/* Coding, and the look that its result is compared with, at once. */
+enum { CODE_ZSTD, CODE_BEST, CODE_TASKS };
+
+struct coding {
+    struct wcodec_lossless *lossless;
+    struct wcodec_coded *result;
+    wcodec_status status[CODE_TASKS];
+    wcodec_error error[CODE_TASKS];
+};
+
+static void code_task(void *argument, size_t i)
+{
+    struct coding *c = argument;
+    c->status[i] = i == CODE_ZSTD ? look_at_zstd(c->lossless, &c->error[i])
+                                  : code_best(c->lossless, c->result, &c->error[i]);
+}
+
+static wcodec_status code_and_look(struct wcodec_lossless *l, struct wcodec_coded *result,
+                                   wcodec_error *err)
+{
+    struct coding c = {.lossless = l, .result = result};
+    if (l->size < SMALL)
+        for (unsigned i = 0; i < CODE_TASKS; i++)
+            code_task(&c, i);
+    else
+        wcodec_run(l->context, code_task, &c, CODE_TASKS);
+    for (unsigned i = 0; i < CODE_TASKS; i++)
+        if (c.status[i] != WCODEC_OK) {
+            if (c.status[CODE_BEST] == WCODEC_OK)
+                wcodec_coded_free(result);
+            return wcodec_fail(err, c.status[i], "%s", c.error[i].text);
+        }
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_lossless_code(struct wcodec_lossless *l, struct wcodec_coded *coded,
                                    wcodec_error *err)
 {
     const struct wcodec_encode_settings *settings = l->settings;
     struct wcodec_coded result;
-    wcodec_status status = code_best(l, &result, err);
+    wcodec_status status = code_and_look(l, &result, err);
     if (status != WCODEC_OK)
         return status;
     if (settings->verify)
