@@ -231,7 +231,7 @@ static void test_small_mantissas(void **state)
                 data[4 * i + byte] &= 1;
             const uint64_t size =
                 round_trip(s->context, &level3, WCODEC_DTYPE_F32, data, 4 * COUNT);
-            assert_true(size + COUNT / (part == 1 ? 2 : 16) < plain);
+            assert_true(size + COUNT / (part == 1 ? 2u : 16u) < plain);
             free(data);
         }
 }
