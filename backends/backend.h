@@ -57,8 +57,8 @@
  * tensors are coded in tiles. 12: tensors are measured. 13: products y = x W. 14: deltas are
  * applied, and tensors hashed; products with decoded elements; outliers of tiles are marked in the
  * work area; copies from one device to another. 15: leaves of other sizes; elements that differ
- * from those of another tensor. */
-#define WCODEC_BACKEND_ABI 15u
+ * from those of another tensor. 16: rollouts of recurrent models. */
+#define WCODEC_BACKEND_ABI 16u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -78,6 +78,11 @@
     X(wcodec_backend_products) \
     X(wcodec_backend_encoders) \
     X(wcodec_backend_deltas) \
+    X(wcodec_backend_rollouts) \
+    X(wcodec_rollout_sizes) \
+    X(wcodec_rollout_plan) \
+    X(wcodec_rollout_work) \
+    X(wcodec_ensemble_rollout) \
     X(wcodec_backend_peers) \
     X(wcodec_tensor_leaves) \
     X(wcodec_tensor_patch) \
@@ -614,6 +619,88 @@ struct wcodec_backend_deltas {
                           wcodec_error *err);
 };
 
+/* An ensemble of recurrent models (wcodec/recurrent.h). */
+struct wcodec_rollout_sizes {
+    uint32_t members, hidden, stochastic, inputs;
+    uint32_t mode; /* wcodec_rssm_mode */
+};
+
+/* What of a member's weights its gates multiply. */
+enum wcodec_rollout_matrix {
+    WCODEC_ROLLOUT_W,     /* W_z, W_r and W_h, one over the other */
+    WCODEC_ROLLOUT_GATES, /* U_z and U_r */
+    WCODEC_ROLLOUT_RESET, /* U_h */
+    WCODEC_ROLLOUT_MATRICES
+};
+
+/* How a device wants its weights, floats in memory of kind DEVICE: [members][parts][part_floats],
+ * and after that the head, [hidden + stochastic]. A part has rows part * rows on of each gate's
+ * matrices: W, U_z and U_r, U_h, column 0 of W [3][rows], the bias [3][rows]. A matrix of N rows,
+ * those of one gate after those of the other, is [columns / 4][slices][N][4]: in slice s columns
+ * s * columns on. What is none of the ensemble's is 0. */
+struct wcodec_rollout_plan {
+    struct wcodec_rollout_sizes sizes;
+    uint32_t form; /* the backend's own */
+    uint32_t items;
+    uint32_t parts;
+    uint32_t rows;
+    uint32_t slices[WCODEC_ROLLOUT_MATRICES];
+    uint32_t columns[WCODEC_ROLLOUT_MATRICES]; /* multiples of 4 */
+    uint32_t vector;                           /* floats of a vector, in all slices */
+    uint32_t partials;                         /* most slices of rows */
+    uint64_t part_floats;                      /* a multiple of 4 */
+};
+
+/* Where things are in a rollout's work area, in floats: what comes in, then what the device works
+ * with, then what goes out. */
+struct wcodec_rollout_work {
+    uint64_t features; /* [inputs] */
+    uint64_t hidden;   /* [members][hidden], or [hidden] where all begin alike */
+    uint64_t stay;
+    uint64_t loss;    /* [members][steps], as the next two */
+    uint64_t squares; /* sums of the squares of hidden values */
+    uint64_t entropy; /* not of the mode reference */
+    uint64_t last;    /* [members][hidden + stochastic]: after the last step */
+    uint64_t size;
+};
+
+struct wcodec_ensemble_rollout {
+    const struct wcodec_rollout_plan *plan;
+    struct wcodec_memory *weights;
+    struct wcodec_memory *work; /* of kind DEVICE */
+    uint64_t seed;              /* of the mode sampled */
+    uint32_t steps;
+    bool alike;
+    bool bounded; /* are no hidden values larger than 4? */
+};
+
+static inline struct wcodec_rollout_work wcodec_rollout_work(const struct wcodec_rollout_plan *p,
+                                                             uint32_t steps, bool alike)
+{
+    const struct wcodec_rollout_sizes *s = &p->sizes;
+    const uint64_t numbers = wcodec_align_u64((uint64_t)s->members * steps, 4);
+    struct wcodec_rollout_work w = {.hidden = wcodec_align_u64(s->inputs, 4)};
+    w.stay = w.hidden + wcodec_align_u64(alike ? s->hidden : (uint64_t)s->members * s->hidden, 4);
+    w.loss = w.stay + wcodec_align_u64((uint64_t)s->members * p->parts * 3 * p->rows, 4);
+    w.squares = w.loss + numbers;
+    w.entropy = w.squares + numbers;
+    w.last = w.entropy + numbers;
+    w.size = w.last + (uint64_t)s->members * (s->hidden + s->stochastic);
+    return w;
+}
+
+struct wcodec_backend_rollouts {
+    /* How the device would have such an ensemble; false: it does not take it. No device work. */
+    bool (*plan)(struct wcodec_device *device, const struct wcodec_rollout_sizes *sizes,
+                 struct wcodec_rollout_plan *plan);
+
+    /* All steps of all members; steps may be 0. Sums are added in the plan's order, the same from
+     * run to run. Waits for nothing. WCODEC_ERROR_UNSUPPORTED: the device's compiler does not take
+     * the kernel. */
+    wcodec_status (*run)(struct wcodec_queue *queue, const struct wcodec_ensemble_rollout *rollout,
+                         wcodec_error *err);
+};
+
 struct wcodec_backend_peers {
     /* Make ready copies from one device to another, or to itself, which may be of another state of
      * this backend. What the driver keeps for that may stay until the process ends. As often as
@@ -646,6 +733,9 @@ struct wcodec_backend {
 
     /* NULL: none of its devices changes weights where they are. */
     const struct wcodec_backend_deltas *deltas;
+
+    /* NULL: none of its devices rolls out recurrent models. */
+    const struct wcodec_backend_rollouts *rollouts;
 
     /* NULL: none of its devices copies to another. */
     const struct wcodec_backend_peers *peers;

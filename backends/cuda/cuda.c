@@ -207,6 +207,8 @@ static cu_result find_kernels(struct wcodec_device *d)
     cu_result result = wcodec_cuda_find_tile_encoders(d);
     if (result == 0)
         result = wcodec_cuda_find_deltas(d);
+    if (result == 0)
+        result = wcodec_cuda_find_rollouts(d);
     return result == 0 && d->tensor_cores ? wcodec_cuda_find_products(d) : result;
 }
 
@@ -549,6 +551,7 @@ WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {
     .products = &wcodec_cuda_products,
     .encoders = &wcodec_cuda_encoders,
     .deltas = &wcodec_cuda_deltas,
+    .rollouts = &wcodec_cuda_rollouts,
     .peers = &wcodec_cuda_peers,
     .open = cuda_open,
     .close = cuda_close,

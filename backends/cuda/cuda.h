@@ -13,6 +13,7 @@
 #include "backends/gpu/kept_product.h"
 #include "backends/gpu/launches.h"
 #include "backends/gpu/product.h"
+#include "backends/gpu/rollout.h"
 #include "backends/cuda/blas.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/image.h"
@@ -67,7 +68,9 @@ struct wcodec_device {
     cu_function measures[WCODEC_MEASURES];
     cu_function deltas[WCODEC_DELTA_KERNELS];
     cu_function dense[WCODEC_DENSE_KERNELS];
+    cu_function rollouts[WCODEC_ROLLOUT_FORMS];
     struct wcodec_cuda_blas blas;
+    bool clusters;     /* of work-groups */
     bool tensor_cores; /* that take BF16 */
     bool early_launches;
     struct wcodec_cuda_pool pool;
@@ -165,6 +168,10 @@ cu_result wcodec_cuda_find_tile_encoders(struct wcodec_device *device);
 cu_result wcodec_cuda_find_deltas(struct wcodec_device *device);
 extern const struct wcodec_backend_deltas wcodec_cuda_deltas;
 extern const struct wcodec_backend_encoders wcodec_cuda_encoders;
+
+/* Rollouts: rollout.c. */
+cu_result wcodec_cuda_find_rollouts(struct wcodec_device *device);
+extern const struct wcodec_backend_rollouts wcodec_cuda_rollouts;
 
 extern const struct wcodec_backend wcodec_backend_cuda;
 

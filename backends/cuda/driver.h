@@ -43,7 +43,8 @@ enum {
     CU_FUNCTION_PTX_VERSION = 5, /* 80: of compute capability 8.0 */
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
     CU_FUNCTION_SHARED_CARVEOUT = 9,
-    CU_POINTER_DEVICE = 9 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
+    CU_FUNCTION_LARGE_CLUSTERS = 14, /* non-portable sizes */
+    CU_POINTER_DEVICE = 9            /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
 };
 
 /* X(name here, symbol, parameters) */
@@ -104,7 +105,9 @@ enum {
 /* Those that older drivers do not have: NULL there. */
 #define WCODEC_CUDA_NEWER_FUNCTIONS(X) \
     X(launch_extended, "cuLaunchKernelEx", \
-      (const struct cu_launch_config *, cu_function, void **, void **))
+      (const struct cu_launch_config *, cu_function, void **, void **)) \
+    X(clusters, "cuOccupancyMaxActiveClusters", \
+      (int *, cu_function, const struct cu_launch_config *))
 
 /* CUlaunchAttribute and CUlaunchConfig. */
 struct cu_launch_attribute {
@@ -113,6 +116,7 @@ struct cu_launch_attribute {
     union {
         char bytes[64];
         int allowed;
+        unsigned cluster[3];
     } value;
 };
 struct cu_launch_config {
@@ -121,7 +125,7 @@ struct cu_launch_config {
     struct cu_launch_attribute *attributes;
     unsigned count;
 };
-enum { CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6 };
+enum { CU_LAUNCH_CLUSTER = 4, CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6 };
 
 struct wcodec_cuda_driver {
     void *library;

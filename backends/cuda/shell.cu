@@ -11,6 +11,7 @@
 #include "backends/kernels/product_coded.h"
 #include "backends/kernels/product_int8.h"
 #include "backends/kernels/product_transposed.h"
+#include "backends/kernels/rollout.h"
 #include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
@@ -185,3 +186,19 @@ extern "C" __global__ void __launch_bounds__(128)
     struct wcodec_warp warp;
     wcodec_changes_join_kernel(&warp, &launch);
 }
+
+/* Weights in registers: a work-group has all of a multiprocessor's. */
+#define WCODEC_ROLLOUT_KERNEL(name, gates, reset) \
+    extern "C" __global__ void __launch_bounds__(512, 1) \
+        wcodec_##name(const __grid_constant__ wcodec_rollout_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        struct wcodec_rollout rollout; \
+        rollout.item = wcodec_thread(&warp); \
+        rollout.items = wcodec_threads(&warp); \
+        wcodec_rollout_open(&rollout, &launch, wcodec_group(&warp), \
+                            WCODEC_SHARED(&warp, float, wcodec_shared_base(&warp)), \
+                            wcodec_shared_base(&warp)); \
+        wcodec_rollout_kernel(gates, reset, &warp, &rollout, &launch); \
+    }
+#include "backends/kernels/rollouts.def"

@@ -6,6 +6,7 @@
 #include "backends/cpu/batch.h"
 #include "backends/cpu/cpu.h"
 #include "backends/emulate/delta.h"
+#include "backends/emulate/rollout.h"
 #include "backends/emulate/encode.h"
 #include "backends/emulate/kept.h"
 #include "backends/emulate/kernels.h"
@@ -221,5 +222,6 @@ struct wcodec_backend wcodec_emulated_backend(void)
     b.products = &wcodec_emulated_products;
     b.encoders = &wcodec_emulated_encoders;
     b.deltas = &wcodec_emulated_deltas;
+    b.rollouts = &wcodec_emulated_rollouts;
     return b;
 }

@@ -19,6 +19,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/emulate/fibers.h"
 #include "backends/emulate/delta.h"
+#include "backends/emulate/rollout.h"
 #include "backends/emulate/encode.h"
 #include "backends/emulate/product.h"
 #include <pthread.h>
@@ -732,6 +733,25 @@ static wcodec_status fake_measure_tensor(struct wcodec_queue *queue,
 static const struct wcodec_backend_encoders fake_encoders = {fake_codes, fake_code_tensor,
                                                              fake_measure_tensor};
 
+static bool fake_plan_rollout(struct wcodec_device *device,
+                              const struct wcodec_rollout_sizes *sizes,
+                              struct wcodec_rollout_plan *plan)
+{
+    return !is_mode("norollouts") && wcodec_emulated_rollouts.plan(device, sizes, plan);
+}
+
+static wcodec_status fake_run_rollout(struct wcodec_queue *queue,
+                                      const struct wcodec_ensemble_rollout *rollout,
+                                      wcodec_error *err)
+{
+    wcodec_status status = before_delta(queue, rollout->weights, err);
+    if (status == WCODEC_OK)
+        status = check_owner(queue, rollout->work, err);
+    return status == WCODEC_OK ? wcodec_emulated_rollouts.run(queue, rollout, err) : status;
+}
+
+static const struct wcodec_backend_rollouts fake_rollouts = {fake_plan_rollout, fake_run_rollout};
+
 static wcodec_status fake_peer_open(struct wcodec_device *from, struct wcodec_device *to,
                                     wcodec_error *err)
 {
@@ -765,6 +785,7 @@ const struct wcodec_backend wcodec_backend_fake = {
     .products = &fake_products,
     .encoders = &fake_encoders,
     .deltas = &fake_delta_functions,
+    .rollouts = &fake_rollouts,
     .peers = &fake_peers,
     .open = fake_open,
     .close = fake_close,

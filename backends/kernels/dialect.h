@@ -19,9 +19,14 @@
  *   WCODEC_STORE_16(w, address, a, b, c, d)  the same at an address
  *   WCODEC_LOAD_16(v, from)      v[0] to v[3] from a multiple of 16 bytes
  *   WCODEC_TAKE_16(v, from), WCODEC_KEEP_16(to, v)  from and to memory that lanes share
+ *   WCODEC_LOAD_FLOATS(v, from)  v[0] to v[3] from a multiple of 16 bytes of the device's memory
+ *   WCODEC_TAKE_FLOATS(v, from)  likewise of the work-group's
+ *   WCODEC_SYNC_ITEMS(warp)      barrier of the work-group, for its memory and the device's
  *   WCODEC_SIGNED(wide, v)       the lower 8 bits of v, or 16, as a signed number
  *   WCODEC_SIGNED_BYTE(word, i), WCODEC_SIGNED_HALF(word, i)  byte or half i likewise
  *   WCODEC_FLOAT_BITS(f)         a float's bits
+ *   WCODEC_FMA(a, b, c)          a b + c, rounded once
+ *   WCODEC_EXP2(x), WCODEC_RECIPROCAL(x)  2^x, 1 / x, to two units in the last place
  *   WCODEC_FLOAT_PAIRS           defined where two floats are rounded and put into a word at once:
  *                                wcodec_pair_bf16(), wcodec_pair_f16()
  *   WCODEC_AT(w, buffer, type, address), WCODEC_AT_OUT(w, type, address)  in the buffers block,
@@ -70,6 +75,14 @@
  *   wcodec_sync_part(warp, part, threads)  a barrier of so many threads, whole warps, that give the
  *                                same number; all warps of the group come to one as often
  *   wcodec_copy_part(warp, to, from, size)  `size` of 16 bytes, then zeros, as wcodec_copy_16()
+ *   WCODEC_CLUSTERS              defined where work-groups may be launched as clusters:
+ *   wcodec_cluster_put(warp, at, number, v, barrier)  a float to where `at`, of its own shared
+ *                                memory, is in that of a work-group of the cluster
+ *   wcodec_cluster_wait(warp, barrier, bytes, turn)  so many have come there, by calls that name
+ *                                this barrier, for the turn-th time (from 0 on)
+ *   wcodec_cluster_open(warp, barriers, count)  barriers, of 8 bytes each, before
+ *                                wcodec_cluster_sync(), which is before the first float
+ *   wcodec_cluster_sync(warp)    barrier of the cluster
  *   wcodec_allow_next_launch(warp)  the next launch may begin
  *   wcodec_wait_for_launch(warp)    what the launches before this one have stored can be read now
  *
@@ -85,6 +98,7 @@
  *   WCODEC_POPCOUNT(v), wcodec_first_bit(v)  the number of the lowest bit set, v not 0
  *   WCODEC_UNROLL_ALL            before a loop: its arrays are for registers
  *   WCODEC_UNROLL_SOME, WCODEC_UNROLL_NONE  a few rounds at a time; none
+ *   WCODEC_UNROLL_MANY           rounds that wait for memory at once
  *
  * Addresses are the device's. OpenCL has none: there they are numbers and offsets of buffers, of
  * which w, a struct wcodec_tile_work, is bound to those of its tile. Little-endian machines only.

@@ -16,10 +16,16 @@
 #define WCODEC_LOCAL
 #define WCODEC_UNROLL_ALL
 #define WCODEC_UNROLL_SOME
+#define WCODEC_UNROLL_MANY
 #define WCODEC_UNROLL_NONE
 #define WCODEC_POPCOUNT(x) ((uint32_t)__builtin_popcount(x))
 #define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(int16_t)(v) : (int32_t)(int8_t)(v))
 #define WCODEC_FLOAT_BITS(f) wcodec_float_bits(f)
+#define WCODEC_FMA(a, b, c) __builtin_fmaf(a, b, c)
+#define WCODEC_EXP2(x) __builtin_exp2f(x)
+#define WCODEC_RECIPROCAL(x) (1 / (x))
+#define WCODEC_TAKE_FLOATS(v, from) memcpy((v), (from), 16)
+#define WCODEC_LOAD_FLOATS(v, from) memcpy((v), (from), 16)
 
 #ifndef WCODEC_FIBERS
 #define WCODEC_WARP_MEMBER

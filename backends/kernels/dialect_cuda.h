@@ -23,10 +23,14 @@
 #define WCODEC_LOCAL
 #define WCODEC_UNROLL_ALL _Pragma("unroll")
 #define WCODEC_UNROLL_SOME _Pragma("unroll 4")
+#define WCODEC_UNROLL_MANY _Pragma("unroll 8")
 #define WCODEC_UNROLL_NONE _Pragma("unroll 1")
 #define WCODEC_POPCOUNT(x) ((uint32_t)__popc(x))
 #define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(int16_t)(v) : (int32_t)(int8_t)(v))
 #define WCODEC_FLOAT_BITS(f) __float_as_uint(f)
+#define WCODEC_FMA(a, b, c) __builtin_fmaf(a, b, c)
+#define WCODEC_EXP2(x) wcodec_exp2(x)
+#define WCODEC_RECIPROCAL(x) wcodec_reciprocal(x)
 
 typedef uint2 wcodec_u2;
 typedef uint4 wcodec_u4;
@@ -67,6 +71,13 @@ struct wcodec_warp {
     } while (0)
 #define WCODEC_LOAD_16(v, from) WCODEC_FROM_16(v, __ldcs((const uint4 *)(from)))
 #define WCODEC_TAKE_16(v, from) WCODEC_FROM_16(v, *(const uint4 *)(from))
+#define WCODEC_TAKE_FLOATS(v, from) \
+    do { \
+        const uint4 v_ = *(const uint4 *)(from); \
+        (v)[0] = __uint_as_float(v_.x), (v)[1] = __uint_as_float(v_.y); \
+        (v)[2] = __uint_as_float(v_.z), (v)[3] = __uint_as_float(v_.w); \
+    } while (0)
+#define WCODEC_LOAD_FLOATS(v, from) WCODEC_TAKE_FLOATS(v, from)
 #define WCODEC_KEEP_16(to, v) (*(uint4 *)(to) = make_uint4((v)[0], (v)[1], (v)[2], (v)[3]))
 #define WCODEC_PUT_16(to, a, b, c, d) wcodec_store_u4((uint8_t *)(to), a, b, c, d)
 #define WCODEC_PUT_4(to, a) wcodec_store_u32((uint8_t *)(to), a)
@@ -138,6 +149,102 @@ WCODEC_DEVICE_FUNCTION void wcodec_sync_group(struct wcodec_warp *)
 {
     __syncthreads();
 }
+
+#define WCODEC_SYNC_ITEMS(warp) wcodec_sync_group(warp)
+
+WCODEC_DEVICE_FUNCTION float wcodec_exp2(float x)
+{
+    float v;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(v) : "f"(x));
+    return v;
+}
+
+/* Nearer by a step of Newton's; of 0 and what is infinite the approximation is right. */
+WCODEC_DEVICE_FUNCTION float wcodec_reciprocal(float x)
+{
+    float v;
+    asm("rcp.approx.f32 %0, %1;" : "=f"(v) : "f"(x));
+    const float rest = __builtin_fmaf(-x, v, 1.0f);
+    return rest == rest ? __builtin_fmaf(v, rest, v) : v;
+}
+
+#if __CUDA_ARCH__ >= 900
+#define WCODEC_CLUSTERS
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_sync(struct wcodec_warp *)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\n"
+                 "barrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
+
+#ifdef WCODEC_PTX_HALVES
+/* Stores that count at a barrier of the work-group that they go to, so that nothing else is waited
+ * for: a barrier of the cluster takes all memory along. */
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_open(struct wcodec_warp *, uint32_t barriers,
+                                                uint32_t count)
+{
+    if (threadIdx.x == 0) {
+        for (uint32_t i = 0; i < count; i++)
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers + 8 * i)
+                         : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_put(struct wcodec_warp *, const float *at,
+                                               uint32_t number, float v, uint32_t barrier)
+{
+    asm volatile("{\n"
+                 " .reg .b32 there, counter;\n"
+                 " mapa.shared::cluster.u32 there, %0, %1;\n"
+                 " mapa.shared::cluster.u32 counter, %2, %1;\n"
+                 " st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32"
+                 " [there], %3, [counter];\n"
+                 "}" ::"r"((uint32_t)__cvta_generic_to_shared(at)),
+                 "r"(number), "r"(barrier), "r"(__float_as_uint(v))
+                 : "memory");
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_wait(struct wcodec_warp *, uint32_t barrier,
+                                                uint32_t bytes, uint32_t turn)
+{
+    if (threadIdx.x == 0)
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+                     "r"(bytes)
+                     : "memory");
+    asm volatile("{\n"
+                 " .reg .pred done;\n"
+                 "again:\n"
+                 " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+                 " @!done bra again;\n"
+                 "}" ::"r"(barrier),
+                 "r"(turn & 1)
+                 : "memory");
+}
+#else
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_open(struct wcodec_warp *, uint32_t, uint32_t)
+{
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_put(struct wcodec_warp *, const float *at,
+                                               uint32_t number, float v, uint32_t)
+{
+    asm volatile("{\n"
+                 " .reg .b32 there;\n"
+                 " mapa.shared::cluster.u32 there, %0, %1;\n"
+                 " st.shared::cluster.f32 [there], %2;\n"
+                 "}" ::"r"((uint32_t)__cvta_generic_to_shared(at)),
+                 "r"(number), "f"(v)
+                 : "memory");
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_wait(struct wcodec_warp *warp, uint32_t, uint32_t,
+                                                uint32_t)
+{
+    wcodec_cluster_sync(warp);
+}
+#endif
+#endif
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotate_right(uint32_t v, uint32_t n)
 {

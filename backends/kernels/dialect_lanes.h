@@ -85,6 +85,8 @@ static inline wcodec_u4 wcodec_make_u4(uint32_t x, uint32_t y, uint32_t z, uint3
 #define wcodec_sync_warp(warp) ((void)(warp), (void)WCODEC_LANES_MEET(SYNC_WARP, 0, 0))
 #define wcodec_sync_group(warp) ((void)(warp), (void)WCODEC_LANES_MEET(SYNC_GROUP, 0, 0))
 
+#define WCODEC_SYNC_ITEMS(warp) wcodec_sync_group(warp)
+
 #define wcodec_shared_base(warp) ((warp)->base)
 #define WCODEC_LANES_SHARED(warp, size, alignment, address) \
     wcodec_lanes_shared(warp, address, size, alignment, __FILE__, __LINE__)

@@ -25,6 +25,12 @@ typedef uint4 wcodec_u4;
 #define WCODEC_POPCOUNT(x) popcount((uint32_t)(x))
 #define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(short)(v) : (int32_t)(char)(v))
 #define WCODEC_FLOAT_BITS(f) as_uint(f)
+#define WCODEC_FMA(a, b, c) fma(a, b, c)
+#define WCODEC_EXP2(x) exp2(x)
+#define WCODEC_RECIPROCAL(x) (1.0f / (x))
+#define WCODEC_LOAD_FLOATS(v, from) vstore4(*(const __global float4 *)(from), 0, (v))
+#define WCODEC_TAKE_FLOATS(v, from) vstore4(*(const __local float4 *)(from), 0, (v))
+#define WCODEC_SYNC_ITEMS(warp) barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #ifdef WCODEC_OPENCL_LOOPS
 #define WCODEC_LOCAL
 #else
@@ -38,10 +44,12 @@ typedef uint4 wcodec_u4;
 #if defined(WCODEC_OPENCL_LOOPS) || defined(WCODEC_OPENCL_LOCAL)
 #define WCODEC_UNROLL_ALL
 #define WCODEC_UNROLL_SOME
+#define WCODEC_UNROLL_MANY
 #define WCODEC_UNROLL_NONE
 #else
 #define WCODEC_UNROLL_ALL _Pragma("unroll")
 #define WCODEC_UNROLL_SOME _Pragma("unroll 4")
+#define WCODEC_UNROLL_MANY _Pragma("unroll 8")
 #define WCODEC_UNROLL_NONE _Pragma("unroll 1")
 #endif
 

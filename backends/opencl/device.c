@@ -208,6 +208,7 @@ void wcodec_opencl_device_close(struct wcodec_device *d)
 {
     wcodec_opencl_buffers_close(d);
     wcodec_opencl_products_close(d);
+    wcodec_opencl_rollouts_close(d);
     wcodec_opencl_kept_close(d);
     wcodec_opencl_encoders_close(d);
     wcodec_opencl_program_close(d);

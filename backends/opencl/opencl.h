@@ -11,6 +11,7 @@
 #include "backends/gpu/measure.h"
 #include "backends/gpu/dense.h"
 #include "backends/gpu/product.h"
+#include "backends/gpu/rollout.h"
 #include "backends/opencl/driver.h"
 
 #include <pthread.h>
@@ -130,6 +131,8 @@ struct wcodec_device {
     struct wcodec_opencl_program programs[WCODEC_KERNELS][WCODEC_OPENCL_FORMS];
     struct wcodec_opencl_product products[WCODEC_PRODUCTS];
     struct wcodec_opencl_product rows[WCODEC_ROWS_KERNELS];
+    struct wcodec_opencl_product rollout;
+    bool rollout_failed;                    /* does not compile: not tried again */
     struct wcodec_opencl_product dense[2];  /* y = x W^T, y = x W */
     bool plain_products;                    /* by work-items without tensor cores */
     cl_kernel kept_kernels[WCODEC_KERNELS]; /* set and launched under the lock */
@@ -326,6 +329,10 @@ wcodec_status wcodec_opencl_coder_enqueue(struct wcodec_queue *queue,
 wcodec_status wcodec_opencl_coders_flush(const struct wcodec_queue *queue, wcodec_error *err);
 
 extern const struct wcodec_backend_deltas wcodec_opencl_deltas;
+
+/* Rollouts: rollout.c. */
+extern const struct wcodec_backend_rollouts wcodec_opencl_rollouts;
+void wcodec_opencl_rollouts_close(struct wcodec_device *device);
 
 /* The kernels' source, joined at build time. */
 extern const char wcodec_opencl_source[];

@@ -1,0 +1,42 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Launches of the kernels of backends/kernels/rollout.h. */
+#ifndef WCODEC_GPU_ROLLOUT_H
+#define WCODEC_GPU_ROLLOUT_H
+
+#include "backends/backend.h"
+#include "backends/kernels/rollout_launch.h"
+
+enum wcodec_rollout_form {
+#define WCODEC_ROLLOUT_KERNEL(name, gates, reset) WCODEC_ROLLOUT_##name,
+#include "backends/kernels/rollouts.def"
+#undef WCODEC_ROLLOUT_KERNEL
+    WCODEC_ROLLOUT_FORMS
+};
+
+/* "rollout_32" */
+extern const char *const wcodec_rollout_names[WCODEC_ROLLOUT_FORMS];
+
+struct wcodec_gpu_rollout_limits {
+    uint32_t items;  /* of a work-group */
+    uint32_t parts;  /* most of a member, a power of two */
+    uint64_t shared; /* bytes of a work-group */
+    bool registers;  /* has it those that hold weights? */
+};
+
+/* False: not even the form that holds nothing has room. */
+bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
+                             const struct wcodec_gpu_rollout_limits *limits,
+                             struct wcodec_rollout_plan *plan);
+
+struct wcodec_gpu_rollout {
+    uint32_t groups, threads, shared;
+    struct wcodec_rollout_launch arguments;
+};
+
+/* weights, work: addresses of the memory. */
+void wcodec_gpu_launch_rollout(const struct wcodec_ensemble_rollout *rollout, uint64_t weights,
+                               uint64_t work, struct wcodec_gpu_rollout *launch);
+
+#endif
