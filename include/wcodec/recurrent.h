@@ -3,8 +3,9 @@
 
 /**
  * A model of a training's course: an ensemble of recurrent state-space models (RSSM) that are
- * rolled out over steps of training which are not computed; and the gated recurrent unit by itself,
- * over sequences. On the CPU.
+ * rolled out over steps of training which are not computed, by the CPU's threads or, in one launch,
+ * in the memory of a CUDA or OpenCL device; and the gated recurrent unit by itself, over sequences,
+ * on the CPU.
  *
  *     wcodec_rssm_options options;
  *     wcodec_rssm_options_init(&options);
@@ -43,6 +44,8 @@
  * library's own, within two units in the last place. So trajectories and hidden values depend on
  * the inputs alone, never on threads, the processor's level or the C library. Metrics are sums in
  * binary64, the entropy's with the C library's logarithm.
+ * A device adds in another order, the same from run to run, and has exponentials of its own: what
+ * it says is within 1e-5 of the CPU's where members are no chaotic systems.
  */
 #ifndef WCODEC_RECURRENT_H
 #define WCODEC_RECURRENT_H
@@ -82,6 +85,12 @@ typedef struct wcodec_rssm_options {
     uint64_t inputs;
     /** Default: PRODUCTION. */
     wcodec_rssm_mode mode;
+    /** Whose memory the weights stay in, and who rolls out: a backend's name ("cuda", "opencl"),
+     * which must be that of the context's device, or NULL, the default: the CPU. Where the device
+     * has no room for an ensemble of these sizes (its hidden values in a work-group's memory), or
+     * fails and the choice of backends allows it, the CPU takes its place, and the log says so.
+     * Rollouts on a device follow each other. */
+    const char *memory;
 } wcodec_rssm_options;
 
 /** What wcodec_rssm_options_init() calls: as wcodec_options_init_size(). */
@@ -122,7 +131,9 @@ typedef struct wcodec_rssm wcodec_rssm;
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (sizes out of range, by name; a weight that is NaN or
  * infinite, by its member, name and place), WCODEC_ERROR_LIMIT (more than the context's
- * max_memory), WCODEC_ERROR_MEMORY. */
+ * max_memory), WCODEC_ERROR_MEMORY (also of the device), WCODEC_ERROR_BACKEND (memory of another
+ * backend than the context's), WCODEC_ERROR_UNSUPPORTED (the backend has no rollouts),
+ * WCODEC_ERROR_DEVICE. */
 WCODEC_API wcodec_status wcodec_rssm_create(wcodec_context *context,
                                             const wcodec_rssm_options *options,
                                             const wcodec_gru_weights *members, const float *head,
@@ -266,11 +277,11 @@ typedef struct wcodec_rssm_summary {
     uint32_t reserved[7];
 } wcodec_rssm_summary;
 
-/** Roll out `steps` steps, Y, 0 to 1000, a member on a thread of the context. Takes 4 E (8 H + S)
- * bytes of memory while it runs.
+/** Roll out `steps` steps, Y, 0 to 1000, a member on a thread of the context, or all on its device.
+ * Takes 4 E (8 H + S) bytes of memory while it runs.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (steps out of range; weight_deltas without a delta_head;
- * after fork()), WCODEC_ERROR_LIMIT, WCODEC_ERROR_MEMORY. */
+ * after fork()), WCODEC_ERROR_LIMIT, WCODEC_ERROR_MEMORY, WCODEC_ERROR_DEVICE. */
 WCODEC_API wcodec_status wcodec_rssm_rollout(const wcodec_rssm *rssm,
                                              const wcodec_rssm_input *input, uint64_t steps,
                                              const wcodec_rssm_output *output,

@@ -151,31 +151,54 @@ static void measure(const float *loss, size_t count, double entropy, wcodec_rssm
     };
 }
 
+void wcodec_rssm_put_losses(const struct wcodec_rssm_run *run, size_t member, const float *loss,
+                            double entropy)
+{
+    const wcodec_rssm_output *output = run->output;
+    float *to = output->trajectories + member * (run->steps + 1);
+    to[0] = run->input->loss;
+    for (size_t t = 0; t < run->steps; t++) {
+        to[t + 1] = loss[t];
+        if (output->step_deltas != NULL)
+            output->step_deltas[member * run->steps + t] = fabsf(to[t + 1] - to[t]);
+    }
+    if (output->metrics != NULL)
+        measure(to, run->steps + 1, entropy, &output->metrics[member]);
+}
+
+void wcodec_rssm_put_last(const struct wcodec_rssm_run *run, size_t member, const float *hidden,
+                          const float *stochastic)
+{
+    const wcodec_rssm *r = run->rssm;
+    const struct values v = values_of(run, member);
+    memcpy(v.hidden, hidden, r->hidden * sizeof *hidden);
+    memcpy(v.stochastic, stochastic, r->stochastic * sizeof *stochastic);
+    if (run->output->hidden != NULL)
+        memcpy(run->output->hidden + member * r->hidden, hidden, r->hidden * sizeof *hidden);
+}
+
 void wcodec_rssm_run_member(void *argument, size_t member)
 {
     const struct wcodec_rssm_tasks *tasks = argument;
     const struct wcodec_rssm_run *run = &tasks->run;
     const wcodec_rssm *r = run->rssm;
     const wcodec_rssm_output *output = run->output;
-    float *loss = output->trajectories + member * (run->steps + 1), x0 = run->input->features[0];
+    float *loss = output->trajectories + member * (run->steps + 1) + 1,
+          x0 = run->input->features[0];
     double entropy = 0;
     struct values v = values_of(run, member);
     begin(r, run->input, member, &v);
-    loss[0] = run->input->loss;
     if (run->steps == 0)
         make_stochastic(run, member, 0, &v);
     for (size_t t = 0; t < run->steps; t++) {
         step(r, &r->member[member], x0, &v);
         entropy += make_stochastic(run, member, t + 1, &v);
-        x0 = loss[t + 1] = loss_of(r, &v);
-        if (output->step_deltas != NULL)
-            output->step_deltas[member * run->steps + t] = fabsf(loss[t + 1] - loss[t]);
+        x0 = loss[t] = loss_of(r, &v);
         if (output->hidden_norms != NULL)
             output->hidden_norms[member * run->steps + t] = norm_of(v.hidden, r->hidden);
     }
     if (output->hidden != NULL)
         memcpy(output->hidden + member * r->hidden, v.hidden, r->hidden * sizeof *v.hidden);
-    if (output->metrics != NULL)
-        measure(loss, run->steps + 1, entropy, &output->metrics[member]);
+    wcodec_rssm_put_losses(run, member, loss, entropy);
     tasks->entropy[member] = entropy;
 }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* An ensemble: making it, and what its members' rollouts say together. */
-#include "recurrent/rssm.h"
+#include "recurrent/device.h"
 
 #include "backends/cpu/cpu_level.h"
 #include "core/context.h"
@@ -233,6 +233,8 @@ wcodec_status wcodec_rssm_create(wcodec_context *context, const wcodec_rssm_opti
     else
         status = take_weights(r, members, head, delta_head, err);
     if (status == WCODEC_OK)
+        status = wcodec_rssm_device_create(r, o.memory, members, &r->device, err);
+    if (status == WCODEC_OK)
         *rssm = r;
     else
         wcodec_rssm_destroy(r);
@@ -254,6 +256,7 @@ void wcodec_rssm_destroy(wcodec_rssm *rssm)
     if (rssm == NULL)
         return;
     const wcodec_allocator allocator = rssm->allocator;
+    wcodec_rssm_device_destroy(rssm->device);
     wcodec_free(&allocator, rssm->weights);
     wcodec_free(&allocator, rssm);
 }
@@ -365,10 +368,17 @@ wcodec_status wcodec_rssm_rollout(const wcodec_rssm *rssm, const wcodec_rssm_inp
                                               .steps = (size_t)steps,
                                               .memory = memory},
                                       .entropy = entropy};
-    wcodec_run(rssm->context, wcodec_rssm_run_member, &tasks, rssm->members);
-    summarise(&tasks.run, entropy, summary);
+    status = WCODEC_ERROR_UNSUPPORTED;
+    if (rssm->device != NULL)
+        status = wcodec_rssm_device_run(rssm->device, &tasks, err);
+    if (status == WCODEC_ERROR_UNSUPPORTED) {
+        wcodec_run(rssm->context, wcodec_rssm_run_member, &tasks, rssm->members);
+        status = WCODEC_OK;
+    }
+    if (status == WCODEC_OK)
+        summarise(&tasks.run, entropy, summary);
     wcodec_free(&rssm->allocator, memory);
-    return WCODEC_OK;
+    return status;
 }
 
 float wcodec_rssm_confidence(float deviation, const float *errors, uint64_t error_count, float fast,

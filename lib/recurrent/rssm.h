@@ -32,6 +32,7 @@ struct wcodec_rssm {
     float *head;       /* [H + S] */
     float *delta_head; /* [10, H + S], NULL: none */
     struct wcodec_cpu_gates_dsp dsp;
+    struct wcodec_rssm_device *device; /* NULL: none */
     struct wcodec_rssm_member member[];
 };
 
@@ -71,6 +72,13 @@ static inline const float *wcodec_rssm_run_stochastic(const struct wcodec_rssm_r
 }
 
 float wcodec_rssm_sigmoid(float x);
+
+/* Outputs of a member: what follows from its losses, of all steps, and from its entropy; its last
+ * hidden and stochastic values, also where wcodec_rssm_run_hidden() and _stochastic() look. */
+void wcodec_rssm_put_losses(const struct wcodec_rssm_run *run, size_t member, const float *loss,
+                            double entropy);
+void wcodec_rssm_put_last(const struct wcodec_rssm_run *run, size_t member, const float *hidden,
+                          const float *stochastic);
 
 /* Task: the member's trajectory, and what else the output asks for of it; its entropy, summed, goes
  * to entropy[member]. */

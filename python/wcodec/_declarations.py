@@ -1073,6 +1073,7 @@ class wcodec_rssm_options(Structure):
     stochastic: int
     inputs: int
     mode: int
+    memory: bytes | None
     _fields_ = (
         ("struct_size", c_size_t),
         ("ensemble", c_uint64),
@@ -1080,6 +1081,7 @@ class wcodec_rssm_options(Structure):
         ("stochastic", c_uint64),
         ("inputs", c_uint64),
         ("mode", c_int),
+        ("memory", c_char_p),
     )
 
 

@@ -57,6 +57,19 @@ def run(code, *arguments, check=True, **environment):
     return made
 
 
+@pytest.fixture(scope="module")
+def opencl_plugin():
+    """The OpenCL plugin is the build tree's, where the library is that of a build tree."""
+    with pytest.MonkeyPatch.context() as patch:
+        # PoCL asks hwloc, whose OpenCL component asks PoCL.
+        patch.setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl")
+        library = Path(os.environ.get("WCODEC_LIBRARY", "/nowhere/.libs/x")).absolute()
+        folder = library.parents[1] / "backends/opencl/.libs"
+        if folder.is_dir() and "WCODEC_BACKEND_PATH" not in os.environ:
+            patch.setenv("WCODEC_BACKEND_PATH", str(folder))
+        yield
+
+
 @pytest.fixture
 def plain(tmp_path):
     """Write a plain safetensors file: plain(tensors, metadata, name) gives its path."""

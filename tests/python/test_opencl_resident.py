@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Resident tensors in the memory of an OpenCL device, by arrays of numpy."""
 
-import os
-import pathlib
-
 import pytest
 
 np = pytest.importorskip("numpy")
@@ -35,20 +32,7 @@ def weights():
 
 
 @pytest.fixture(scope="module")
-def plugin():
-    """The build tree's, where the library is that of a build tree."""
-    with pytest.MonkeyPatch.context() as patch:
-        # PoCL asks hwloc, whose OpenCL component asks PoCL.
-        patch.setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl")
-        library = pathlib.Path(os.environ.get("WCODEC_LIBRARY", "/nowhere/.libs/x")).absolute()
-        folder = library.parents[1] / "backends/opencl/.libs"
-        if folder.is_dir() and "WCODEC_BACKEND_PATH" not in os.environ:
-            patch.setenv("WCODEC_BACKEND_PATH", str(folder))
-        yield
-
-
-@pytest.fixture(scope="module")
-def resident(weights, plugin, tmp_path_factory):
+def resident(weights, opencl_plugin, tmp_path_factory):
     file = tmp_path_factory.mktemp("opencl") / "m.wcodec"
     save_file(weights, file)
     try:

@@ -180,3 +180,24 @@ def test_what_is_refused():
     for seed in (-1, 1 << 64, 1.5):
         with pytest.raises(wcodec.UsageError, match="seed is"):
             model.rollout(None, np.zeros(4), 1.0, 1, seed=seed)
+
+
+@pytest.mark.parametrize("mode", ["production", "sampled"])
+def test_device(opencl_plugin, mode):
+    try:
+        model, hidden, features = golden(mode=mode, device="opencl")
+    except wcodec.BackendError as error:
+        pytest.skip(str(error))
+    assert model.device == "opencl"
+    cpu = golden(mode=mode)[0]
+    for begin in (None, hidden):
+        a = model.rollout(begin, features, 2.5, 20, seed=7)
+        b = cpu.rollout(begin, features, 2.5, 20, seed=7)
+        np.testing.assert_allclose(a.trajectories, b.trajectories, atol=1e-5)
+        np.testing.assert_allclose(a.hidden, b.hidden, atol=1e-5)
+        assert a.entropy == pytest.approx(b.entropy, abs=1e-5)
+
+
+def test_device_that_is_none():
+    with pytest.raises(wcodec.UsageError, match="device is 'tpu'"):
+        golden(device="tpu")

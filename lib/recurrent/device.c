@@ -1,0 +1,315 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Weights go to the device once, in the order in which it reads them; each rollout sends what it
+ * begins with, and brings losses, norms, entropies and the last values. */
+#include "recurrent/device.h"
+
+#include "core/context.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "registry/staging.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+enum { GATES = WCODEC_RSSM_GATES };
+
+struct wcodec_rssm_device {
+    const wcodec_rssm *rssm;
+    struct wcodec_rollout_plan plan;
+    struct wcodec_staging_owner owner;
+    struct wcodec_memory *weights;
+    pthread_mutex_t lock; /* of what follows */
+    struct wcodec_queue *queue;
+    struct wcodec_staging work; /* there */
+    struct wcodec_staging host; /* what comes from there, and goes to it */
+};
+
+static wcodec_status failed(const struct wcodec_rssm_device *d, wcodec_status status,
+                            const wcodec_error *reason, wcodec_error *err)
+{
+    return status == WCODEC_OK
+               ? status
+               : wcodec_backends_failed(d->rssm->context, d->owner.device, status, reason, err);
+}
+
+static wcodec_status find_device(const wcodec_rssm *r, const char *memory,
+                                 struct wcodec_opened **opened, wcodec_error *err)
+{
+    struct wcodec_opened *o;
+    const wcodec_status status = wcodec_backends_device(r->context, &o, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (strcmp(memory, o->backend->name) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_BACKEND,
+                           "memory of %s was asked for, but this context decodes with %s", memory,
+                           o->name);
+    if (o->backend->rollouts == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "%s (%s) rolls out no recurrent models: the CPU does", o->name,
+                           o->listing.name);
+    *opened = o;
+    return WCODEC_OK;
+}
+
+/* A matrix of a gate, [H, columns], and which of the device's rows and columns it is. */
+struct gate {
+    const float *from;
+    uint32_t number, gates; /* which of how many in the matrix */
+};
+
+static void put_gate(const struct wcodec_rollout_plan *p, enum wcodec_rollout_matrix matrix,
+                     const struct gate *gate, uint32_t part, float *to)
+{
+    const uint32_t width = matrix == WCODEC_ROLLOUT_W ? p->sizes.inputs : p->sizes.hidden,
+                   slices = p->slices[matrix], columns = p->columns[matrix],
+                   rows = gate->gates * p->rows;
+    for (uint32_t i = 0; i < p->rows; i++) {
+        const uint64_t row = (uint64_t)part * p->rows + i;
+        if (row >= p->sizes.hidden)
+            return;
+        for (uint32_t k = 0; k < width; k++)
+            to[4 * (((uint64_t)(k % columns / 4) * slices + k / columns) * rows +
+                    gate->number * p->rows + i) +
+               k % 4] = gate->from[row * width + k];
+    }
+}
+
+/* What a gate's rows have one of: column 0 of W, or a bias. */
+static void put_column(const struct wcodec_rollout_plan *p, const float *from, size_t stride,
+                       uint32_t part, float *to)
+{
+    for (uint32_t i = 0; i < p->rows && from != NULL; i++) {
+        const uint64_t row = (uint64_t)part * p->rows + i;
+        if (row < p->sizes.hidden)
+            to[i] = from[row * stride];
+    }
+}
+
+static uint64_t matrix_floats(const struct wcodec_rollout_plan *p,
+                              enum wcodec_rollout_matrix matrix, uint32_t gates)
+{
+    return (uint64_t)gates * p->rows * p->slices[matrix] * p->columns[matrix];
+}
+
+static void put_part(const struct wcodec_rollout_plan *p, const wcodec_gru_weights *m,
+                     uint32_t part, float *to)
+{
+    const float *const w[] = {m->w_z, m->w_r, m->w_h}, *const b[] = {m->b_z, m->b_r, m->b_h};
+    float *gates = to + matrix_floats(p, WCODEC_ROLLOUT_W, GATES),
+          *reset = gates + matrix_floats(p, WCODEC_ROLLOUT_GATES, 2),
+          *first = reset + matrix_floats(p, WCODEC_ROLLOUT_RESET, 1),
+          *bias = first + GATES * p->rows;
+    for (uint32_t g = 0; g < GATES; g++) {
+        put_gate(p, WCODEC_ROLLOUT_W, &(struct gate){w[g], g, GATES}, part, to);
+        put_column(p, w[g], p->sizes.inputs, part, first + g * p->rows);
+        put_column(p, b[g], 1, part, bias + g * p->rows);
+    }
+    put_gate(p, WCODEC_ROLLOUT_GATES, &(struct gate){m->u_z, 0, 2}, part, gates);
+    put_gate(p, WCODEC_ROLLOUT_GATES, &(struct gate){m->u_r, 1, 2}, part, gates);
+    put_gate(p, WCODEC_ROLLOUT_RESET, &(struct gate){m->u_h, 0, 1}, part, reset);
+}
+
+/* Parts one by one by way of `host`. */
+static wcodec_status upload(struct wcodec_rssm_device *d, const wcodec_gru_weights *members,
+                            wcodec_error *err)
+{
+    const struct wcodec_backend *b = d->owner.device->backend;
+    const struct wcodec_rollout_plan *p = &d->plan;
+    const uint64_t size = p->part_floats * sizeof(float), parts = d->rssm->members * p->parts,
+                   head = (d->rssm->hidden + d->rssm->stochastic) * sizeof(float);
+    wcodec_status status = wcodec_staging_reserve(&d->owner, &d->host, WCODEC_MEMORY_PINNED,
+                                                  size > head ? size : head, err);
+    for (uint64_t i = 0; i < parts && status == WCODEC_OK; i++) {
+        memset(d->host.data, 0, (size_t)size);
+        put_part(p, &members[i / p->parts], (uint32_t)(i % p->parts), (float *)d->host.data);
+        status = b->copy_in(d->queue, d->weights, i * size, d->host.data, size, err);
+        if (status == WCODEC_OK)
+            status = b->queue_wait(d->queue, err);
+    }
+    if (status != WCODEC_OK)
+        return status;
+    memcpy(d->host.data, d->rssm->head, (size_t)head);
+    status = b->copy_in(d->queue, d->weights, parts * size, d->host.data, head, err);
+    return status == WCODEC_OK ? b->queue_wait(d->queue, err) : status;
+}
+
+wcodec_status wcodec_rssm_device_create(const wcodec_rssm *r, const char *memory,
+                                        const wcodec_gru_weights *members,
+                                        struct wcodec_rssm_device **device, wcodec_error *err)
+{
+    const struct wcodec_rollout_sizes sizes = {
+        .members = (uint32_t)r->members,
+        .hidden = (uint32_t)r->hidden,
+        .stochastic = (uint32_t)r->stochastic,
+        .inputs = (uint32_t)r->inputs,
+        .mode = (uint32_t)r->mode,
+    };
+    struct wcodec_opened *o = NULL;
+    wcodec_error reason = {0};
+    *device = NULL;
+    if (memory == NULL)
+        return WCODEC_OK;
+    wcodec_status status = find_device(r, memory, &o, err);
+    if (status != WCODEC_OK)
+        return status;
+    struct wcodec_rssm_device *d = wcodec_alloc_zeroed(&r->allocator, sizeof *d);
+    if (d == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for an ensemble");
+    d->rssm = r;
+    d->owner = (struct wcodec_staging_owner){.context = r->context,
+                                             .device = o,
+                                             .purpose = "a rollout",
+                                             .limit = r->context->limits.max_memory};
+    if (!o->backend->rollouts->plan(o->device, &sizes, &d->plan)) {
+        wcodec_log(r->context, WCODEC_LOG_INFO,
+                   "%s has no room for members of %zu hidden values: the CPU rolls them out",
+                   o->name, r->hidden);
+        wcodec_free(&r->allocator, d);
+        return WCODEC_OK;
+    }
+    pthread_mutex_init(&d->lock, NULL);
+    status =
+        wcodec_opened_allocate(o, WCODEC_MEMORY_DEVICE,
+                               sizeof(float) * (r->members * d->plan.parts * d->plan.part_floats +
+                                                r->hidden + r->stochastic),
+                               &d->weights, &reason);
+    if (status == WCODEC_OK)
+        status = o->backend->queue_create(o->device, &d->queue, &reason);
+    if (status == WCODEC_OK)
+        status = upload(d, members, &reason);
+    if (status == WCODEC_OK)
+        *device = d;
+    else {
+        failed(d, status, &reason, err);
+        wcodec_rssm_device_destroy(d);
+    }
+    return status;
+}
+
+void wcodec_rssm_device_destroy(struct wcodec_rssm_device *d)
+{
+    if (d == NULL)
+        return;
+    const struct wcodec_backend *b = d->owner.device->backend;
+    if (d->queue != NULL) {
+        b->queue_wait(d->queue, NULL);
+        b->queue_destroy(d->queue);
+    }
+    wcodec_staging_release(&d->owner, &d->work);
+    wcodec_staging_release(&d->owner, &d->host);
+    if (d->weights != NULL)
+        b->memory_free(d->weights);
+    pthread_mutex_destroy(&d->lock);
+    wcodec_free(&d->rssm->allocator, d);
+}
+
+/* Are hidden values as small as the device likes them? */
+static bool bounded(const wcodec_rssm *r, const float *hidden)
+{
+    bool all = true;
+    for (size_t i = 0; hidden != NULL && i < r->members * r->hidden; i++)
+        all = all && fabsf(hidden[i]) <= 4;
+    return all;
+}
+
+static void put_input(const wcodec_rssm *r, const wcodec_rssm_input *input,
+                      const struct wcodec_rollout_work *w, float *to)
+{
+    memcpy(to + w->features, input->features, r->inputs * sizeof *to);
+    if (input->hidden != NULL)
+        memcpy(to + w->hidden, input->hidden, r->members * r->hidden * sizeof *to);
+    else
+        for (size_t i = 0; i < r->hidden; i++)
+            to[w->hidden + i] = i < r->inputs ? tanhf(input->features[i]) : 0;
+}
+
+/* from: what the device has from losses on. */
+static void take_output(const struct wcodec_rssm_tasks *t, const struct wcodec_rollout_work *w,
+                        const float *from)
+{
+    const struct wcodec_rssm_run *run = &t->run;
+    const wcodec_rssm *r = run->rssm;
+    const float *squares = from + (w->squares - w->loss), *entropy = from + (w->entropy - w->loss),
+                *last = from + (w->last - w->loss);
+    for (size_t i = 0; i < r->members; i++) {
+        const size_t at = i * run->steps;
+        const float *of = last + i * (r->hidden + r->stochastic);
+        double sum = 0;
+        for (size_t k = 0; k < run->steps; k++)
+            sum += r->mode == WCODEC_RSSM_REFERENCE ? 0.01 : (double)entropy[at + k];
+        t->entropy[i] = sum;
+        wcodec_rssm_put_losses(run, i, from + at, sum);
+        for (size_t k = 0; k < run->steps && run->output->hidden_norms != NULL; k++)
+            run->output->hidden_norms[at + k] = sqrtf(squares[at + k]);
+        wcodec_rssm_put_last(run, i, of, of + r->hidden);
+    }
+}
+
+static wcodec_status roll_out(struct wcodec_rssm_device *d, struct wcodec_rssm_tasks *t,
+                              wcodec_error *err)
+{
+    const struct wcodec_backend *b = d->owner.device->backend;
+    const bool alike = t->run.input->hidden == NULL;
+    const uint32_t steps = (uint32_t)t->run.steps;
+    const struct wcodec_rollout_work w = wcodec_rollout_work(&d->plan, steps, alike);
+    const uint64_t in = w.stay * sizeof(float), out = (w.size - w.loss) * sizeof(float);
+    wcodec_status status = wcodec_staging_reserve(&d->owner, &d->work, WCODEC_MEMORY_DEVICE,
+                                                  w.size * sizeof(float), err);
+    if (status == WCODEC_OK)
+        status = wcodec_staging_reserve(&d->owner, &d->host, WCODEC_MEMORY_PINNED,
+                                        in > out ? in : out, err);
+    if (status != WCODEC_OK)
+        return status;
+    const struct wcodec_ensemble_rollout rollout = {.plan = &d->plan,
+                                                    .weights = d->weights,
+                                                    .work = d->work.memory,
+                                                    .seed = t->run.input->seed,
+                                                    .steps = steps,
+                                                    .alike = alike,
+                                                    .bounded =
+                                                        bounded(d->rssm, t->run.input->hidden)};
+    put_input(d->rssm, t->run.input, &w, (float *)d->host.data);
+    status = b->copy_in(d->queue, d->work.memory, 0, d->host.data, in, err);
+    if (status == WCODEC_OK)
+        status = b->rollouts->run(d->queue, &rollout, err);
+    if (status == WCODEC_OK)
+        status =
+            b->copy_out(d->queue, d->host.data, d->work.memory, w.loss * sizeof(float), out, err);
+    /* What was given reads and writes the host's memory. */
+    const wcodec_status waited = b->queue_wait(d->queue, status == WCODEC_OK ? err : NULL);
+    if (status == WCODEC_OK)
+        status = waited;
+    if (status == WCODEC_OK)
+        take_output(t, &w, (const float *)d->host.data);
+    return status;
+}
+
+wcodec_status wcodec_rssm_device_run(struct wcodec_rssm_device *d, struct wcodec_rssm_tasks *tasks,
+                                     wcodec_error *err)
+{
+    wcodec_context *context = d->rssm->context;
+    wcodec_error reason = {0};
+    if (atomic_load(&d->owner.device->lost))
+        return d->owner.device->cpu_allowed
+                   ? wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "%s was lost",
+                                 d->owner.device->name)
+                   : wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s: %s", d->owner.device->name,
+                                 d->owner.device->loss);
+    pthread_mutex_lock(&d->lock);
+    const wcodec_status status = roll_out(d, tasks, &reason);
+    pthread_mutex_unlock(&d->lock);
+    if (status == WCODEC_OK)
+        return status;
+    failed(d, status, &reason, err);
+    if (status == WCODEC_ERROR_DEVICE && d->owner.device->cpu_allowed)
+        return WCODEC_ERROR_UNSUPPORTED;
+    if (status == WCODEC_ERROR_UNSUPPORTED)
+        wcodec_log(context, WCODEC_LOG_INFO, "%s rolls out nothing, the CPU does: %s",
+                   d->owner.device->name, reason.text);
+    return status;
+}
