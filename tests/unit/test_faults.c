@@ -14,6 +14,10 @@
 #include <wcodec/state.h>
 #include <wcodec/vectors.h>
 
+/* The number of the matrix in the file, after a unit of that many hidden values: more
+ * than is kept of what is read ahead. */
+enum { LAST = 4, UNIT = 128 };
+
 enum fault { ALLOCATION = 1, READ = 2, WRITE = 4, CANCEL = 8 };
 
 static const wcodec_status expected[] = {[ALLOCATION] = WCODEC_ERROR_MEMORY,
@@ -61,8 +65,12 @@ static int stop(void *opaque, uint64_t done, uint64_t total)
 
 static wcodec_status open_io(struct world *w, wcodec_reader **reader, wcodec_error *err)
 {
-    const wcodec_io io = {
-        .read_at = read_at, .opaque = w, .size = w->coded.size, .request_bytes = 64 << 10};
+    const wcodec_io io = {.read_at = read_at,
+                          .opaque = w,
+                          .size = w->coded.size,
+                          .request_bytes = 64 << 10,
+                          .cache_bytes = 128 << 10,
+                          .requests = 1};
     return wcodec_reader_open_io(w->context, &io, 1, reader, err);
 }
 
@@ -94,7 +102,7 @@ static wcodec_status decode(struct world *w, wcodec_error *err)
     wcodec_decode_options options;
     static uint8_t bytes[600000];
     decode_options(w, &options);
-    return wcodec_reader_decode(w->reader, 0, bytes, sizeof bytes, &options, err);
+    return wcodec_reader_decode(w->reader, LAST, bytes, sizeof bytes, &options, err);
 }
 
 static wcodec_status restore(struct world *w, wcodec_error *err)
@@ -183,7 +191,8 @@ static wcodec_status save(struct world *w, wcodec_error *err)
 static wcodec_status load(struct world *w, wcodec_error *err)
 {
     static uint8_t bytes[600000];
-    const wcodec_load_item item = {.destination = (uintptr_t)bytes, .size = sizeof bytes};
+    const wcodec_load_item item = {
+        .tensor = LAST, .destination = (uintptr_t)bytes, .size = sizeof bytes};
     wcodec_load_options options;
     wcodec_load_options_init(&options);
     options.progress = (wcodec_progress){.fn = stop, .opaque = w};
@@ -263,6 +272,14 @@ static wcodec_status unit(struct world *w, wcodec_error *err)
     return status;
 }
 
+static wcodec_status open_unit(struct world *w, wcodec_error *err)
+{
+    wcodec_gru *gru = NULL;
+    const wcodec_status status = wcodec_gru_open(w->reader, NULL, NULL, &gru, err);
+    wcodec_gru_destroy(gru);
+    return status;
+}
+
 static wcodec_status vectors(struct world *w, wcodec_error *err)
 {
     static uint16_t data[200];
@@ -316,6 +333,7 @@ static const struct operation {
                   {"training state", training_state, ALLOCATION},
                   {"rollout", rollout, ALLOCATION},
                   {"unit", unit, ALLOCATION},
+                  {"unit of a file", open_unit, ALLOCATION | READ},
                   {"vectors", vectors, ALLOCATION | WRITE}};
 
 /* In a new context each time, so that nothing is kept from the time before. */
@@ -335,6 +353,11 @@ static bool run_once(struct world *w, const struct operation *o, enum fault faul
         fail_msg("%s, fault %d, number %ld: status %d: %s", o->name, (int)fault, n, (int)status,
                  err.text);
     *failures += status != WCODEC_OK;
+    /* A request made ahead may still fail now: a reader whose line was cut is opened again. */
+    if (fault == READ) {
+        wcodec_reader_close(w->reader);
+        assert_int_equal(open_io(w, &w->reader, NULL), WCODEC_OK);
+    }
     if (o->run(w, &err) != WCODEC_OK)
         fail_msg("%s after fault %d, number %ld: %s", o->name, (int)fault, n, err.text);
     wcodec_reader_close(w->reader);
@@ -359,6 +382,47 @@ static void fail_each(struct world *w, unsigned fault)
     }
 }
 
+/* The weights of a unit as PyTorch names them, and the model's bytes as a matrix. */
+static void make_file(struct world *w)
+{
+    static const struct {
+        const char *name;
+        uint64_t shape[2];
+    } weights[] = {{"weight_ih_l0", {3 * UNIT, INPUTS}},
+                   {"weight_hh_l0", {3 * UNIT, UNIT}},
+                   {"bias_ih_l0", {3 * UNIT, 0}},
+                   {"bias_hh_l0", {3 * UNIT, 0}}};
+    static const uint64_t shape[] = {2000, 100};
+    wcodec_save_item items[LAST + 1] = {[LAST] = {.name = "w",
+                                                  .dtype = WCODEC_DTYPE_BF16,
+                                                  .rank = 2,
+                                                  .shape = shape,
+                                                  .source = (uintptr_t)w->model.data,
+                                                  .size = 2000 * 100 * 2}};
+    uint64_t seed = support_seed();
+    float *noise = malloc(sizeof(float) * 3 * UNIT * UNIT);
+    assert_non_null(noise);
+    for (unsigned i = 0; i < 3 * UNIT * UNIT; i++)
+        noise[i] = (float)(support_random(&seed) >> 40) / 16777216;
+    for (unsigned i = 0; i < LAST; i++) {
+        const uint64_t *s = weights[i].shape;
+        items[i] = (wcodec_save_item){.name = weights[i].name,
+                                      .dtype = WCODEC_DTYPE_F32,
+                                      .rank = s[1] != 0 ? 2 : 1,
+                                      .shape = s,
+                                      .source = (uintptr_t)noise,
+                                      .size = s[0] * (s[1] != 0 ? s[1] : 1) * 4};
+    }
+    wcodec_save_options options;
+    wcodec_save_options_init(&options);
+    options.write = support_sink_write;
+    options.opaque = &w->coded;
+    wcodec_context *context = support_context(2, NULL);
+    assert_int_equal(wcodec_save(context, items, LAST + 1, &options, NULL, NULL), WCODEC_OK);
+    wcodec_context_destroy(context);
+    free(noise);
+}
+
 static void with_world(enum fault fault)
 {
     struct world w = {0};
@@ -369,11 +433,7 @@ static void with_world(enum fault fault)
     support_model_add(&w.model, "z", "U8", 8, 1000, SUPPORT_ZEROS, &seed);
     support_model_finish(&w.model, "", 0);
     support_sink_init(&w.coded);
-    wcodec_context *context = support_context(2, NULL);
-    assert_int_equal(wcodec_compress_memory(context, w.model.file, w.model.file_size,
-                                            support_sink_write, &w.coded, NULL, NULL, NULL),
-                     WCODEC_OK);
-    wcodec_context_destroy(context);
+    make_file(&w);
     fail_each(&w, fault);
     support_sink_free(&w.coded);
     support_model_free(&w.model);
