@@ -368,15 +368,18 @@ wcodec_status wcodec_rssm_rollout(const wcodec_rssm *rssm, const wcodec_rssm_inp
                                               .steps = (size_t)steps,
                                               .memory = memory},
                                       .entropy = entropy};
+    wcodec_error reason = {0};
     status = WCODEC_ERROR_UNSUPPORTED;
     if (rssm->device != NULL)
-        status = wcodec_rssm_device_run(rssm->device, &tasks, err);
+        status = wcodec_rssm_device_run(rssm->device, &tasks, &reason);
     if (status == WCODEC_ERROR_UNSUPPORTED) {
         wcodec_run(rssm->context, wcodec_rssm_run_member, &tasks, rssm->members);
         status = WCODEC_OK;
     }
     if (status == WCODEC_OK)
         summarise(&tasks.run, entropy, summary);
+    else
+        wcodec_fail(err, status, "%s", reason.text);
     wcodec_free(&rssm->allocator, memory);
     return status;
 }
