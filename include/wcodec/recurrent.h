@@ -278,7 +278,7 @@ typedef struct wcodec_rssm_summary {
 } wcodec_rssm_summary;
 
 /** Roll out `steps` steps, Y, 0 to 1000, a member on a thread of the context, or all on its device.
- * Takes 4 E (8 H + S) bytes of memory while it runs.
+ * Takes 4 E (8 H + S) bytes of memory while it runs. summary may be NULL.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (steps out of range; weight_deltas without a delta_head;
  * after fork()), WCODEC_ERROR_LIMIT, WCODEC_ERROR_MEMORY, WCODEC_ERROR_DEVICE. */

@@ -377,7 +377,7 @@ wcodec_status wcodec_rssm_rollout(const wcodec_rssm *rssm, const wcodec_rssm_inp
         status = WCODEC_OK;
     }
     if (status == WCODEC_OK)
-        summarise(&tasks.run, entropy, summary);
+        summarise(&tasks.run, entropy, summary != NULL ? summary : &(wcodec_rssm_summary){0});
     else
         wcodec_fail(err, status, "%s", reason.text);
     wcodec_free(&rssm->allocator, memory);

@@ -181,6 +181,10 @@ static void try_shape(wcodec_context *context, const char *name, const struct si
         expect_said(&m, &on_device, &on_cpu);
         assert_int_equal(roll(device, &m, hidden != 0, &again, &err), WCODEC_OK);
         assert_memory_equal(&again, &on_device, sizeof again);
+        assert_int_equal(wcodec_rssm_rollout(device, &(wcodec_rssm_input){.features = m.features},
+                                             0, &(wcodec_rssm_output){.trajectories = again.mean},
+                                             NULL, &err),
+                         WCODEC_OK);
     }
     wcodec_rssm_destroy(device);
     wcodec_rssm_destroy(cpu);
