@@ -40,9 +40,24 @@ static void distances(const float *rows, size_t count, size_t dimensions, const 
             *sums++ = distance_of(rows + i * dimensions, panels, k, dimensions);
 }
 
+static void products(const int16_t *vector, const int8_t *codes, size_t count, size_t dimensions,
+                     int64_t *sums)
+{
+    for (size_t i = 0; i < count; i++, codes += dimensions) {
+        sums[i] = 0;
+        for (size_t at = 0; at < dimensions; at += WCODEC_CODES_GROUP) {
+            int32_t group = 0;
+            for (size_t j = at; j < at + WCODEC_CODES_GROUP; j++)
+                group += vector[j] * codes[j];
+            sums[i] += group;
+        }
+    }
+}
+
 void wcodec_cpu_nearest_dsp_init_scalar(struct wcodec_cpu_nearest_dsp *dsp)
 {
-    *dsp = (struct wcodec_cpu_nearest_dsp){.level = 0, .nearest = nearest, .distances = distances};
+    *dsp = (struct wcodec_cpu_nearest_dsp){
+        .level = 0, .nearest = nearest, .distances = distances, .products = products};
 }
 
 void wcodec_cpu_nearest_dsp_init(struct wcodec_cpu_nearest_dsp *dsp, uint32_t levels)

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The nearest anchor of a row, by squared distances in binary32. Plain C says what the results are,
- * to the last bit (nearest.c); tests/unit/checkdsp_nearest.c proves each level against it. */
+/* The nearest anchor of a row, by squared distances in binary32, and products of a vector with
+ * codes of 8 bits, which are exact. Plain C says what the results are, to the last bit (nearest.c);
+ * tests/unit/checkdsp_nearest.c proves each level against it. */
 #ifndef WCODEC_CPU_NEAREST_H
 #define WCODEC_CPU_NEAREST_H
 
@@ -11,7 +12,9 @@
 
 enum {
     WCODEC_NEAREST_LANES = 16, /* anchors of a panel */
-    WCODEC_NEAREST_GROUP = 4   /* dimensions that a step of a sum takes */
+    WCODEC_NEAREST_GROUP = 4,  /* dimensions that a step of a sum takes */
+    WCODEC_CODES_GROUP = 32,
+    WCODEC_CODES_EXACT = 512 /* products of 16 and 8 bits that 32 bits add up */
 };
 
 /* A statement for each rounding: within one, compilers may fuse. */
@@ -49,6 +52,10 @@ struct wcodec_cpu_nearest_dsp {
     /* All distances: of row i and lane k of all lanes at sums[i * panel_count * LANES + k]. */
     void (*distances)(const float *rows, size_t count, size_t dimensions, const float *panels,
                       size_t panel_count, float *sums);
+    /* Products of a vector with `count` rows of codes, one after the other; dimensions: a multiple
+     * of WCODEC_CODES_GROUP. The vector's numbers are at least -32767. */
+    void (*products)(const int16_t *vector, const int8_t *codes, size_t count, size_t dimensions,
+                     int64_t *sums);
 };
 
 /* The best function among the levels in mask, already masked by what the machine has. */

@@ -3,8 +3,8 @@
 
 /* The nearest anchor by vectors: a lane an anchor, so that each sum is made in the order of plain
  * C. Included after a level's operations: lanes_t of WIDTH numbers, lanes_load(), lanes_store(),
- * lanes_set(), lanes_square(a, b) and lanes_add(), and lanes_keep(), which keeps lesser distances
- * and their numbers. */
+ * lanes_set(), lanes_square(a, b) and lanes_add(), lanes_keep(), which keeps lesser distances
+ * and their numbers, and codes_product(vector, codes, dimensions), at most WCODEC_CODES_EXACT. */
 #ifndef WCODEC_CPU_NEAREST_LANES_H
 #define WCODEC_CPU_NEAREST_LANES_H
 
@@ -100,6 +100,18 @@ static void distances(const float *rows, size_t count, size_t dimensions, const 
             for (size_t p = 0; p < PARTS; p++)
                 lanes_store(sums + (i * panel_count + k) * LANES + p * WIDTH, sum[p]);
         }
+}
+
+static void products(const int16_t *vector, const int8_t *codes, size_t count, size_t dimensions,
+                     int64_t *sums)
+{
+    for (size_t i = 0; i < count; i++, codes += dimensions) {
+        sums[i] = 0;
+        for (size_t at = 0; at < dimensions; at += WCODEC_CODES_EXACT)
+            sums[i] += codes_product(vector + at, codes + at,
+                                     dimensions - at < WCODEC_CODES_EXACT ? dimensions - at
+                                                                          : WCODEC_CODES_EXACT);
+    }
 }
 
 #endif

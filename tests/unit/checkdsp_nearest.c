@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The nearest anchor: a level's functions against plain C, to the last bit, on rows among whose
- * distances many are equal, and on rows that are like no other. Inputs and outputs end or begin at
- * guard pages. */
+/* The nearest anchor and products with codes: a level's functions against plain C, to the last bit,
+ * on rows among whose distances many are equal, and on rows that are like no other. Inputs and
+ * outputs end or begin at guard pages. */
 #include "support_guarded.h"
 
 #include "backends/cpu/cpu_level.h"
@@ -72,6 +72,35 @@ static void check(const struct wcodec_cpu_nearest_dsp *dsp,
     guarded_free(&index);
 }
 
+/* Products with codes, the largest that there can be, too. */
+static void check_products(const struct wcodec_cpu_nearest_dsp *dsp,
+                           const struct wcodec_cpu_nearest_dsp *plain, uint64_t *seed)
+{
+    const size_t count = 1 + support_random(seed) % ROWS_MAX,
+                 groups = support_random(seed) % 8 == 0 ? 100 : GROUPS_MAX,
+                 width = WCODEC_CODES_GROUP * (1 + support_random(seed) % groups);
+    const bool largest = support_random(seed) % 4 == 0;
+    struct guarded vector = guarded_side(width * 2, support_random(seed) % 2),
+                   codes = guarded_side(count * width, support_random(seed) % 2),
+                   sums = guarded_side(count * 8, support_random(seed) % 2);
+    int64_t wanted[ROWS_MAX];
+    int16_t *numbers = (int16_t *)(void *)vector.data;
+    for (size_t j = 0; j < width; j++)
+        numbers[j] = (int16_t)(largest ? -32767 : (int)(support_random(seed) % 65535) - 32767);
+    for (size_t j = 0; j < count * width; j++)
+        codes.data[j] = (uint8_t)(largest ? 0x80 : support_random(seed));
+    memset(sums.data, 0xA5, count * 8);
+    dsp->products(numbers, (int8_t *)(void *)codes.data, count, width,
+                  (int64_t *)(void *)sums.data);
+    plain->products(numbers, (int8_t *)(void *)codes.data, count, width, wanted);
+    assert_memory_equal(sums.data, wanted, count * 8);
+    if (largest)
+        assert_true(wanted[count - 1] == (int64_t)width * 32767 * 128);
+    guarded_free(&vector);
+    guarded_free(&codes);
+    guarded_free(&sums);
+}
+
 void checkdsp_nearest(uint32_t levels, uint64_t seed)
 {
     struct wcodec_cpu_nearest_dsp dsp, plain;
@@ -79,4 +108,6 @@ void checkdsp_nearest(uint32_t levels, uint64_t seed)
     wcodec_cpu_nearest_dsp_init_scalar(&plain);
     for (unsigned i = 0; i < 300; i++)
         check(&dsp, &plain, &seed);
+    for (unsigned i = 0; i < 300; i++)
+        check_products(&dsp, &plain, &seed);
 }

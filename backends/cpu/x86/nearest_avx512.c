@@ -45,9 +45,21 @@ INLINE void lanes_keep(lanes_t distance, unsigned first, float *best, void *inde
     _mm512_mask_storeu_epi32(index, less, numbers);
 }
 
+INLINE int32_t codes_product(const int16_t *vector, const int8_t *codes, size_t dimensions)
+{
+    __m512i sum = _mm512_setzero_si512();
+    for (size_t j = 0; j < dimensions; j += 32)
+        sum = _mm512_add_epi32(
+            sum,
+            _mm512_madd_epi16(_mm512_cvtepi8_epi16(_mm256_loadu_si256((const void *)(codes + j))),
+                              _mm512_loadu_si512((const void *)(vector + j))));
+    return _mm512_reduce_add_epi32(sum);
+}
+
 #include "backends/cpu/nearest_lanes.h"
 
 void wcodec_cpu_nearest_dsp_init_avx512(struct wcodec_cpu_nearest_dsp *dsp)
 {
-    *dsp = (struct wcodec_cpu_nearest_dsp){.level = 3, .nearest = nearest, .distances = distances};
+    *dsp = (struct wcodec_cpu_nearest_dsp){
+        .level = 3, .nearest = nearest, .distances = distances, .products = products};
 }
