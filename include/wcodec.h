@@ -15,6 +15,7 @@
  *   wcodec/save.h     tensors in a device's memory, or the host's, to a file
  *   wcodec/resident.h tensors that stay coded in memory, and products with them
  *   wcodec/vectors.h  rows of a tensor as anchors and indices
+ *   wcodec/search.h   vectors that stay compressed, and search in them
  *
  * Rules that hold everywhere:
  *
@@ -55,6 +56,7 @@
 #include <wcodec/recurrent.h>
 #include <wcodec/resident.h>
 #include <wcodec/save.h>
+#include <wcodec/search.h>
 #include <wcodec/state.h>
 #include <wcodec/vectors.h>
 #include <wcodec/writer.h>

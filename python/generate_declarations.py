@@ -92,6 +92,7 @@ class Headers:
                 "delta.h",
                 "resident.h",
                 "vectors.h",
+                "search.h",
                 "state.h",
                 "recurrent.h",
             )

@@ -20,8 +20,7 @@ struct recall {
     uint64_t *near; /* 2 k of each query: keys of distance and row, each k ascending */
 };
 
-/* Keep the k least keys, ascending. */
-static void insert(uint64_t *near, size_t k, uint64_t key)
+void wcodec_vectors_insert(uint64_t *near, size_t k, uint64_t key)
 {
     size_t at = k;
     if (key >= near[k - 1])
@@ -48,8 +47,8 @@ static void search(void *opaque, size_t q)
             continue;
         const float d = wcodec_vectors_distance(query, work->rows + i * work->width, work->width),
                     r = wcodec_vectors_distance(query, anchor, work->width);
-        insert(exact, k, (uint64_t)wcodec_f32_bits(d) << 32 | i);
-        insert(coded, k, (uint64_t)wcodec_f32_bits(r) << 32 | i);
+        wcodec_vectors_insert(exact, k, (uint64_t)wcodec_f32_bits(d) << 32 | i);
+        wcodec_vectors_insert(coded, k, (uint64_t)wcodec_f32_bits(r) << 32 | i);
     }
     wcodec_cancel_count(&recall->work->cancel, wcodec_vectors_passes(work, 1));
     recall->found[q] = 0;
@@ -100,14 +99,19 @@ static void measure_cells(struct wcodec_vectors_work *work, wcodec_vectors_quali
     }
 }
 
-static void take_anchors(struct wcodec_vectors_work *work, const wcodec_vectors *v)
+wcodec_status wcodec_vectors_take_anchors(struct wcodec_vectors_work *work, const wcodec_vectors *v,
+                                          wcodec_error *err)
 {
+    work->m = (size_t)v->anchors;
+    const wcodec_status status = wcodec_vectors_work_grow(work, work->m, err);
+    if (status != WCODEC_OK)
+        return status;
     memset(work->anchors, 0, work->m * work->width * sizeof *work->anchors);
     for (size_t k = 0; k < work->m; k++)
         for (size_t j = 0; j < work->d; j++)
             work->anchors[k * work->width + j] =
                 wcodec_f32_of_bits(wcodec_f32_bits_of_f16(v->anchor[k * work->d + j]));
-    memcpy(work->index, v->index, work->n * sizeof *work->index);
+    return WCODEC_OK;
 }
 
 static wcodec_status check_request(const wcodec_vectors *v, const wcodec_vector_rows *rows,
@@ -145,10 +149,9 @@ wcodec_status wcodec_vectors_evaluate(wcodec_context *context, const wcodec_vect
     wcodec_reporter_init(&work.reporter, progress, wcodec_vectors_passes(&work, queries + 1));
     wcodec_cancel_init(&work.cancel, &work.reporter);
     wcodec_cancel_span(&work.cancel, 0, work.reporter.total, 1);
-    work.m = (size_t)vectors->anchors;
-    status = wcodec_vectors_work_grow(&work, work.m, err);
+    status = wcodec_vectors_take_anchors(&work, vectors, err);
     if (status == WCODEC_OK) {
-        take_anchors(&work, vectors);
+        memcpy(work.index, vectors->index, work.n * sizeof *work.index);
         q.energy = wcodec_vectors_energy(&work);
         measure_cells(&work, &q);
         if (queries != 0)

@@ -103,5 +103,12 @@ wcodec_status wcodec_vectors_maintain(struct wcodec_vectors_work *work, float te
 
 /* A number rounded to F16. */
 float wcodec_vectors_round(float value);
+/* Element i of rows. */
+float wcodec_vectors_element(wcodec_dtype dtype, const uint8_t *data, uint64_t i);
+/* The anchors of an object in place of those that there are. */
+wcodec_status wcodec_vectors_take_anchors(struct wcodec_vectors_work *work, const wcodec_vectors *v,
+                                          wcodec_error *err);
+/* Keep the k least keys, ascending. */
+void wcodec_vectors_insert(uint64_t *near, size_t k, uint64_t key);
 
 #endif

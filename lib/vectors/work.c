@@ -49,7 +49,7 @@ static wcodec_status check_shape(const wcodec_vector_rows *rows, uint64_t anchor
     return WCODEC_OK;
 }
 
-static float element(wcodec_dtype dtype, const uint8_t *data, uint64_t i)
+float wcodec_vectors_element(wcodec_dtype dtype, const uint8_t *data, uint64_t i)
 {
     switch (dtype) {
     case WCODEC_DTYPE_F16:
@@ -75,7 +75,9 @@ static void widen_block(void *opaque, size_t block)
     for (size_t i = block * BLOCK; i < wcodec_vectors_block_end(work, block); i++) {
         float *row = work->rows + i * work->width;
         for (size_t j = 0; j < work->width; j++) {
-            row[j] = j < work->d ? element(w->from->dtype, w->from->data, i * work->d + j) : 0;
+            row[j] = j < work->d
+                         ? wcodec_vectors_element(w->from->dtype, w->from->data, i * work->d + j)
+                         : 0;
             if (!(fabsf(row[j]) <= 65504) && wrong == work->n)
                 wrong = i;
         }

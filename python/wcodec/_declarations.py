@@ -1009,6 +1009,93 @@ WCODEC_VECTORS_PART_HEAD = 0
 WCODEC_VECTORS_PART_ANCHORS = 1
 WCODEC_VECTORS_PART_INDEX = 2
 
+
+class wcodec_vectors_compress_options(Structure):
+    struct_size: int
+    bits: float
+    recall: float
+    level: int
+    progress: wcodec_progress
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("bits", c_double),
+        ("recall", c_double),
+        ("level", c_int),
+        ("progress", wcodec_progress),
+    )
+
+
+class wcodec_vectors_report(Structure):
+    rows: int
+    anchors: int
+    dimensions: int
+    coded_size: int
+    bits: float
+    scale: float
+    energy: float
+    recall: float
+    clipped: int
+    reserved: Any
+    _fields_ = (
+        ("rows", c_uint64),
+        ("anchors", c_uint64),
+        ("dimensions", c_uint64),
+        ("coded_size", c_uint64),
+        ("bits", c_double),
+        ("scale", c_double),
+        ("energy", c_double),
+        ("recall", c_double),
+        ("clipped", c_uint64),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_vectors_store_info(Structure):
+    rows: int
+    removed: int
+    dimensions: int
+    segments: int
+    anchors: int
+    next_id: int
+    coded_size: int
+    memory: int
+    reserved: Any
+    _fields_ = (
+        ("rows", c_uint64),
+        ("removed", c_uint64),
+        ("dimensions", c_uint64),
+        ("segments", c_uint64),
+        ("anchors", c_uint64),
+        ("next_id", c_uint64),
+        ("coded_size", c_uint64),
+        ("memory", c_uint64),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+# wcodec_vectors_metric
+WCODEC_VECTORS_L2 = 0
+WCODEC_VECTORS_INNER_PRODUCT = 1
+WCODEC_VECTORS_COSINE = 2
+
+
+class wcodec_vectors_search_options(Structure):
+    struct_size: int
+    k: int
+    metric: int
+    probes: int
+    allowed: int | None
+    allowed_count: int
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("k", c_uint64),
+        ("metric", c_int),
+        ("probes", c_uint64),
+        ("allowed", c_void_p),
+        ("allowed_count", c_uint64),
+    )
+
+
 # wcodec_training_phase
 WCODEC_PHASE_WARM_UP = 0
 WCODEC_PHASE_FULL = 1
@@ -1468,6 +1555,11 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
         "WCODEC_VECTORS_PART_ANCHORS": WCODEC_VECTORS_PART_ANCHORS,
         "WCODEC_VECTORS_PART_INDEX": WCODEC_VECTORS_PART_INDEX,
     },
+    "wcodec_vectors_metric": {
+        "WCODEC_VECTORS_L2": WCODEC_VECTORS_L2,
+        "WCODEC_VECTORS_INNER_PRODUCT": WCODEC_VECTORS_INNER_PRODUCT,
+        "WCODEC_VECTORS_COSINE": WCODEC_VECTORS_COSINE,
+    },
     "wcodec_training_phase": {
         "WCODEC_PHASE_WARM_UP": WCODEC_PHASE_WARM_UP,
         "WCODEC_PHASE_FULL": WCODEC_PHASE_FULL,
@@ -1522,6 +1614,10 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_vectors_options": wcodec_vectors_options,
     "wcodec_vectors_info": wcodec_vectors_info,
     "wcodec_vectors_quality": wcodec_vectors_quality,
+    "wcodec_vectors_compress_options": wcodec_vectors_compress_options,
+    "wcodec_vectors_report": wcodec_vectors_report,
+    "wcodec_vectors_store_info": wcodec_vectors_store_info,
+    "wcodec_vectors_search_options": wcodec_vectors_search_options,
     "wcodec_training_step": wcodec_training_step,
     "wcodec_training_averages": wcodec_training_averages,
     "wcodec_rssm_options": wcodec_rssm_options,
@@ -1655,6 +1751,17 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_vectors_export": (c_int, (c_void_p, c_int, wcodec_write_fn, c_void_p, POINTER(wcodec_error))),
     "wcodec_vectors_import": (c_int, (c_void_p, c_void_p * 3, c_size_t * 3, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_vectors_destroy": (None, (c_void_p,)),
+    "wcodec_vectors_compress_options_init_size": (None, (POINTER(wcodec_vectors_compress_options), c_size_t)),
+    "wcodec_vectors_compress": (c_int, (c_void_p, c_void_p, POINTER(wcodec_vector_rows), POINTER(wcodec_vectors_compress_options), wcodec_write_fn, c_void_p, POINTER(wcodec_vectors_report), POINTER(wcodec_error))),
+    "wcodec_vectors_decode": (c_int, (c_void_p, c_uint64, c_uint64, POINTER(c_float), c_size_t, POINTER(wcodec_error))),
+    "wcodec_vectors_open": (c_int, (c_void_p, c_char_p, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_vectors_open_reader": (c_int, (c_void_p, c_void_p, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_vectors_store_describe": (None, (c_void_p, POINTER(wcodec_vectors_store_info))),
+    "wcodec_vectors_search_options_init_size": (None, (POINTER(wcodec_vectors_search_options), c_size_t)),
+    "wcodec_vectors_search": (c_int, (c_void_p, POINTER(wcodec_vector_rows), POINTER(wcodec_vectors_search_options), POINTER(c_uint64), POINTER(c_float), POINTER(wcodec_error))),
+    "wcodec_vectors_close": (None, (c_void_p,)),
+    "wcodec_vectors_store_add": (c_int, (c_void_p, c_char_p, c_void_p, POINTER(wcodec_vector_rows), POINTER(wcodec_vectors_compress_options), POINTER(c_uint64), POINTER(wcodec_vectors_report), POINTER(wcodec_error))),
+    "wcodec_vectors_store_remove": (c_int, (c_void_p, c_char_p, POINTER(c_uint64), c_uint64, POINTER(wcodec_error))),
     "wcodec_training_state_create": (c_int, (c_void_p, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_training_state_step": (c_int, (c_void_p, POINTER(wcodec_training_step), POINTER(wcodec_error))),
     "wcodec_training_state_features": (c_int, (c_void_p, c_uint64, POINTER(c_float), POINTER(wcodec_error))),

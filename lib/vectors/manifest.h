@@ -1,0 +1,57 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The manifest of a store: a small text that says which segments there are (doc/format.md 13.2). */
+#ifndef WCODEC_VECTORS_MANIFEST_H
+#define WCODEC_VECTORS_MANIFEST_H
+
+#include "core/context.h"
+#include <stdbool.h>
+
+#define WCODEC_MANIFEST_NAME "vectors.manifest"
+#define WCODEC_STORE_LOCK_NAME "lock"
+
+enum { WCODEC_STORE_NAME_SIZE = 32 };
+
+struct wcodec_manifest_entry {
+    uint64_t file; /* number of the segment's file */
+    uint64_t first_id, rows;
+    uint64_t removed;      /* rows */
+    uint64_t removed_file; /* number of the bitmap's file; of no meaning where removed is 0 */
+};
+
+struct wcodec_manifest {
+    uint64_t d, next_id;
+    uint64_t next_file;
+    size_t count;
+    struct wcodec_manifest_entry *entries;
+};
+
+/* "folder/name"; NULL: out of memory. */
+char *wcodec_store_path(const wcodec_allocator *allocator, const char *folder, const char *name);
+/* Names of files: 16 hexadecimal digits, and what they are. */
+void wcodec_store_segment_name(uint64_t file, char name[WCODEC_STORE_NAME_SIZE]);
+void wcodec_store_removed_name(uint64_t file, char name[WCODEC_STORE_NAME_SIZE]);
+
+/* WCODEC_ERROR_NOT_FOUND: there is none. */
+wcodec_status wcodec_manifest_read(wcodec_context *context, const char *folder,
+                                   struct wcodec_manifest *manifest, wcodec_error *err);
+/* From its text, `size` bytes. */
+wcodec_status wcodec_manifest_parse(const wcodec_allocator *allocator, const char *text,
+                                    size_t size, struct wcodec_manifest *manifest,
+                                    wcodec_error *err);
+wcodec_status wcodec_manifest_write(wcodec_context *context, const char *folder,
+                                    const struct wcodec_manifest *manifest, wcodec_error *err);
+/* Room for one more entry. */
+wcodec_status wcodec_manifest_grow(const wcodec_allocator *allocator,
+                                   struct wcodec_manifest *manifest, wcodec_error *err);
+void wcodec_manifest_free(const wcodec_allocator *allocator, struct wcodec_manifest *manifest);
+
+/* The bits of rows that were removed, a byte for eight. The caller frees them. */
+wcodec_status wcodec_removed_read(wcodec_context *context, const char *folder,
+                                  const struct wcodec_manifest_entry *entry, uint8_t **bits,
+                                  wcodec_error *err);
+wcodec_status wcodec_removed_write(wcodec_context *context, const char *folder, uint64_t file,
+                                   const uint8_t *bits, uint64_t rows, wcodec_error *err);
+
+#endif
