@@ -76,7 +76,7 @@ _wcodec () {
         decompress) options+=" --json $output --output-dir= --recursive --keep --rm --base= --base-depth= --tensor= --only= --filelist= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --base= --base-depth= --tensor= --slice= --no-checksum" ;;
         rebase) options+=" --json $output --base= --base-depth= --from=" ;;
-        vectors) options+=' --json --output= --force --no-sync --tensor= --anchors= --schedule= --max-iterations= --seed= --reduce= --cooling= --step= --tolerance= --min-changes= --maintenance= --queries= --nearest=' ;;
+        vectors) options+=' --json --output= --force --no-sync --tensor= --anchors= --schedule= --max-iterations= --seed= --reduce= --cooling= --step= --tolerance= --min-changes= --maintenance= --queries= --nearest= --bits= --recall= --first-id= --metric= --probes=' ;;
         convert) options+=" --json $output --base= --base-depth= --recursive --dequantize=" ;;
         list|info) options+=' --base= --base-depth= --json --filelist=' ;;
         devices|version) options+=' --json' ;;
@@ -97,7 +97,7 @@ _wcodec () {
     help) COMPREPLY=($(compgen -W "$commands" -- "$word")) ;;
     devices|version) ;;
     vectors)
-        [[ $previous == vectors ]] && COMPREPLY=($(compgen -W 'train info evaluate export' -- "$word"))
+        [[ $previous == vectors ]] && COMPREPLY=($(compgen -W 'train info evaluate export compress add remove search' -- "$word"))
         [[ $previous == vectors ]] || compopt -o default
         ;;
     *) compopt -o default ;;

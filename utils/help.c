@@ -24,7 +24,7 @@ static const char general[] =
     "  cat, extract     FILE --tensor NAME     one tensor\n"
     "  convert          FILE             any file of tensors to FILE.safetensors\n"
     "  rebase           DELTA -o OUT     a file of deltas without, or onto another --base\n"
-    "  vectors          train|info|evaluate|export   rows as anchors and indices\n"
+    "  vectors          train|compress|search|...    rows as anchors, indices and residuals\n"
     "  bench            FILE...          rates and ratios beside zstd and lz4\n"
     "  devices                           backends and devices\n"
     "  report           MODEL...         a page of charts, by the Python package\n"
@@ -77,10 +77,16 @@ static const char *const texts[COMMAND_COUNT] = {
         ("Usage: wcodec vectors train [OPTIONS] -o NAME [--] FILE|-\n"
          "       wcodec vectors info [--json] [--] NAME\n"
          "       wcodec vectors evaluate [OPTIONS] [--] NAME FILE|-\n"
-         "       wcodec vectors export -o OUT.safetensors [--] NAME\n"
+         "       wcodec vectors export -o OUT.safetensors [--] NAME|FILE.wcodec\n"
+         "       wcodec vectors compress [OPTIONS] -o OUT.wcodec [--] FILE|-\n"
+         "       wcodec vectors add [OPTIONS] [--] STORE FILE|-\n"
+         "       wcodec vectors remove [--] STORE ID...\n"
+         "       wcodec vectors search [OPTIONS] [--] STORE|FILE.wcodec QUERIES|-\n"
          "Clusters the rows of a tensor [n, d] and keeps, as NAME.idx, NAME.anchors.bin and\n"
          "NAME.assign.bin, the anchors and the number of one for each row; says what such a\n"
-         "set has, and how well it stands for the rows; copies it to a safetensors file.\n"),
+         "set has, and how well it stands for the rows; copies it to a safetensors file.\n"
+         "Compresses rows with residuals, to a file or to a store, which is a folder, removes\n"
+         "them from it, and searches the nearest in what is compressed.\n"),
     [COMMAND_BENCH] =
         ("Usage: wcodec bench [OPTIONS] [--] FILE...\n"
          "Rates (GB of tensor bytes a second) and ratios for each dtype in the files, beside\n"
@@ -111,10 +117,10 @@ static const struct {
     {COMMAND_REBASE, "output", "OUT", "the output; - is as -c"},
     {COMMAND_REBASE, "base", "NEW",
      "the file, or folder of them, to make deltas of (may be repeated)"},
-    {COMMAND_VECTORS, "output", "NAME", "train: of the three files; export: the safetensors file"},
+    {COMMAND_VECTORS, "output", "NAME", "of the three files, the safetensors file or the segment"},
     {COMMAND_VECTORS, "force", NULL, "replace outputs"},
-    {COMMAND_VECTORS, "tensor", "NAME", "train, evaluate: the tensor, where there are several"},
-    {COMMAND_VECTORS, "json", NULL, "train: a line of JSON an iteration; info, evaluate: as JSON"},
+    {COMMAND_VECTORS, "tensor", "NAME", "the tensor of the vectors, where there are several"},
+    {COMMAND_VECTORS, "json", NULL, "train: a line of JSON an iteration; search: a query"},
     {COMMAND_REPORT, "output", "FILE", "the page; - stands for standard output"},
     {COMMAND_REPORT, "force", NULL, "replace outputs"},
 };

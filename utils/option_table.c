@@ -34,7 +34,7 @@ bool strings_add(struct strings *list, const char *item)
 }
 
 /* A decimal number without sign, space or anything after it. */
-static bool number_parse(const char *text, uint64_t max, uint64_t *number)
+bool number_parse(const char *text, uint64_t max, uint64_t *number)
 {
     if (*text < '0' || *text > '9')
         return false;
@@ -214,12 +214,24 @@ static bool set_iterations(const struct option_row *row, const char *text, struc
     return true;
 }
 
-/* Which subcommand of vectors it is of: train or evaluate. */
+/* Which subcommands of vectors it is of. */
 static void note_subcommand(const struct option_row *row, struct options *o)
 {
-    const bool trains = row->offset >= offsetof(struct options, train) &&
-                        row->offset < offsetof(struct options, train) + sizeof o->train;
-    *(trains ? &o->for_train : &o->for_evaluate) = row->name;
+    if (row->offset >= offsetof(struct options, train) &&
+        row->offset < offsetof(struct options, train) + sizeof o->train)
+        o->for_train = row->name;
+    else if (row->offset == offsetof(struct options, queries))
+        o->for_evaluate = row->name;
+    else if (row->offset == offsetof(struct options, nearest))
+        o->for_nearest = row->name;
+    else if (row->offset == offsetof(struct options, first_id))
+        o->for_add = row->name;
+    else if (row->offset == offsetof(struct options, bits) ||
+             row->offset == offsetof(struct options, recall))
+        o->for_compress = row->name;
+    else
+        o->for_search = row->name;
+    o->anchors_given |= row->offset == offsetof(struct options, train.anchors);
 }
 
 static bool set_number(const struct option_row *row, const char *text, struct options *o)
@@ -249,6 +261,18 @@ static bool set_part(const struct option_row *row, const char *text, struct opti
     double *value = member(row, o);
     note_subcommand(row, o);
     return decimal_parse(text, value) && *value >= 0 && *value <= 1;
+}
+
+static bool set_bits(const struct option_row *row, const char *text, struct options *o)
+{
+    note_subcommand(row, o);
+    return decimal_parse(text, &o->bits) && o->bits >= 0.5 && o->bits <= 7;
+}
+
+static bool set_recall(const struct option_row *row, const char *text, struct options *o)
+{
+    note_subcommand(row, o);
+    return decimal_parse(text, &o->recall) && o->recall > 0 && o->recall < 1;
 }
 
 static bool set_tile(const struct option_row *row, const char *text, struct options *o)
@@ -360,7 +384,8 @@ static bool set_color(const struct option_row *row, const char *text, struct opt
 _Static_assert(sizeof(wcodec_tune) == sizeof(int) && sizeof(wcodec_predict) == sizeof(int) &&
                    sizeof(enum color) == sizeof(int) && sizeof(enum dequantize) == sizeof(int) &&
                    sizeof(wcodec_vectors_schedule) == sizeof(int) &&
-                   sizeof(wcodec_vectors_reduce) == sizeof(int),
+                   sizeof(wcodec_vectors_reduce) == sizeof(int) &&
+                   sizeof(wcodec_vectors_metric) == sizeof(int),
                "choices are stored as int");
 
 #define TO(name) offsetof(struct options, name)
@@ -491,7 +516,8 @@ const struct option_row option_table[] = {
     {"no-exponents", 0, NULL, BIT(REPORT), BIT(REPORT), set_nothing, 0, NULL,
      "read the index only, decode nothing"},
     {"anchors", 0, "M", BIT(VECTORS), BIT(VECTORS), set_count_of, TO(train.anchors),
-     "anchors must be a number from 1 to 4294967294, not", "train: so many (default 1024)"},
+     "anchors must be a number from 1 to 4294967294, not",
+     "train, compress, add: so many (default 1024; compress, add: fewer for few vectors)"},
     {"schedule", 0, "best|compat", BIT(VECTORS), BIT(VECTORS), set_training, TO(train.schedule),
      NULL, "train: lower energies, or the published steps"},
     {"max-iterations", 0, "N", BIT(VECTORS), BIT(VECTORS), set_most, TO(train.max_iterations),
@@ -519,7 +545,21 @@ const struct option_row option_table[] = {
      "queries are a number from 0 on, not",
      "evaluate: vectors to search by (default 100; 0: no recall)"},
     {"nearest", 0, "K", BIT(VECTORS), BIT(VECTORS), set_count_of, TO(nearest),
-     "neighbours are a number from 1 to 1000, not", "evaluate: K of recall@K (default 10)"},
+     "neighbours are a number from 1 on, not",
+     "evaluate: K of recall@K; search: so many for each query (default 10)"},
+    {"bits", 0, "B", BIT(VECTORS), BIT(VECTORS), set_bits, TO(bits), "bits are 0.5 to 7, not",
+     "compress, add: so many a dimension, in place of a recall"},
+    {"recall", 0, "R", BIT(VECTORS), BIT(VECTORS), set_recall, TO(recall),
+     "a recall is above 0 and below 1, not",
+     "compress, add: recall@10 of the vectors that is reached (default 0.95)"},
+    {"first-id", 0, "ID", BIT(VECTORS), BIT(VECTORS), set_number, TO(first_id),
+     "an id is a number from 0 to 2^63 - 1, not",
+     "add: of the first vector (default: the first that was never used)"},
+    {"metric", 0, "l2|inner-product|cosine", BIT(VECTORS), BIT(VECTORS), set_training, TO(metric),
+     NULL, "search: what is near"},
+    {"probes", 0, "P", BIT(VECTORS), BIT(VECTORS), set_number, TO(probes),
+     "probes are a number from 0 on, not",
+     "search: anchors of a segment whose vectors are looked at (default 0: all)"},
     {"json", 0, NULL, REPORTS | FILES | BIT(CONVERT) | BIT(REBASE) | BIT(VECTORS),
      FILES | BIT(BENCH) | BIT(CONVERT) | BIT(REBASE) | BIT(VECTORS), set_flag, TO(json), NULL,
      "as JSON"},

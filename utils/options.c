@@ -372,8 +372,11 @@ bool options_parse(int argc, char **argv, struct options *options)
     int code, at = 1, level_at = 0; /* the word that the option before, a level, stood in */
 
     make_lists(&lists, bench);
-    *options = (struct options){
-        .command = COMMAND_NONE, .level = 3, .iterations = 5, .queries = UINT64_MAX};
+    *options = (struct options){.command = COMMAND_NONE,
+                                .level = 3,
+                                .iterations = 5,
+                                .queries = UINT64_MAX,
+                                .first_id = UINT64_MAX};
     wcodec_vectors_options_init(&options->train);
     for (; (code = getopt_long(argc, argv, lists.shorts, lists.longs, NULL)) != -1; at = optind) {
         if (code == '?' || code == ':')

@@ -107,8 +107,14 @@ struct options {
     const char *subcommand; /* of vectors */
     wcodec_vectors_options train;
     uint64_t queries, nearest; /* vectors evaluate: UINT64_MAX and 0 are the defaults */
-    const char *for_train;     /* NULL, or an option of that subcommand that was given */
-    const char *for_evaluate;
+    bool anchors_given;
+    double bits, recall;          /* vectors compress, add: 0: not given */
+    uint64_t first_id;            /* vectors add; UINT64_MAX: not given */
+    wcodec_vectors_metric metric; /* vectors search */
+    uint64_t probes;              /* vectors search; 0: all */
+    const char *for_train;        /* NULL, or an option of that subcommand that was given */
+    const char *for_evaluate, *for_compress, *for_add, *for_search;
+    const char *for_nearest; /* of evaluate and search */
 };
 
 /* Parse the command line. False: a message is out already and the program must end with exit
@@ -123,5 +129,7 @@ enum command command_find(const char *name);
 /* "4096", "64KiB", "1.5GiB", "2G" (powers of 1024), "3MB" (powers of 1000). False if it is none of
  * these or too large. */
 bool size_parse(const char *text, uint64_t *size);
+/* A decimal number up to max, digits only. False if it is none. */
+bool number_parse(const char *text, uint64_t max, uint64_t *number);
 
 #endif

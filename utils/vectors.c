@@ -14,6 +14,7 @@
 struct course {
     struct app *app;
     const char *name;
+    bool lines; /* of JSON */
     wcodec_vectors_iteration last;
 };
 
@@ -22,7 +23,7 @@ static int note_iteration(void *opaque, const wcodec_vectors_iteration *now)
     struct course *course = opaque;
     struct app *app = course->app;
     course->last = *now;
-    if (app->options.json) {
+    if (course->lines) {
         char *line =
             json_render(app, json_pack("{s:o, s:f, s:f, s:o, s:o, s:o, s:o}", "iteration",
                                        json_size(now->iteration), "temperature", now->temperature,
@@ -80,6 +81,16 @@ static void note_result(struct app *app, const struct vectors_rows *rows,
              course->last.energy, 25.0 * size / ((double)info.rows * (double)info.dimensions));
 }
 
+wcodec_vectors *vectors_find_anchors(struct app *app, const struct vectors_rows *rows)
+{
+    enum { MANY = 39 }; /* vectors an anchor */
+    struct course course = {.app = app, .name = rows->name};
+    wcodec_vectors_options *o = &app->options.train;
+    if (!app->options.anchors_given && o->anchors > rows->rows.count / MANY)
+        o->anchors = rows->rows.count < MANY ? 1 : rows->rows.count / MANY;
+    return train(app, rows, &course);
+}
+
 void vectors_train(struct app *app)
 {
     const struct options *o = &app->options;
@@ -98,7 +109,7 @@ void vectors_train(struct app *app)
         return;
     const struct input *input = &rows.file.input;
     if (vectors_files_open(app, o->output, input->fd >= 0 ? &input->stat : NULL, &files)) {
-        struct course course = {.app = app, .name = rows.name};
+        struct course course = {.app = app, .name = rows.name, .lines = o->json};
         wcodec_vectors *vectors = train(app, &rows, &course);
         output_attributes_narrow_by(&attributes, input, rows.file.reader);
         if (vectors && vectors_files_write(app, vectors, &attributes, &files))
@@ -109,29 +120,55 @@ void vectors_train(struct app *app)
     vectors_rows_close(&rows);
 }
 
+/* What it takes: options, and groups of them. */
+enum takes {
+    OUTPUT = 1,
+    JSON = 2,
+    TENSOR = 4,
+    TRAIN = 8,
+    EVALUATE = 16,
+    COMPRESS = 32,
+    ADD = 64,
+    SEARCH = 128,
+    NEAREST = 256
+};
+
 static const struct {
     const char *name;
     void (*run)(struct app *app);
-    bool output, json, tensor, train, evaluate; /* options that it takes */
+    unsigned takes;
 } subcommands[] = {
-    {"train", vectors_train, true, true, true, true, false},
-    {"info", vectors_info, false, true, false, false, false},
-    {"evaluate", vectors_evaluate, false, true, true, false, true},
-    {"export", vectors_export, true, false, false, false, false},
+    {"train", vectors_train, OUTPUT | JSON | TENSOR | TRAIN},
+    {"info", vectors_info, JSON},
+    {"evaluate", vectors_evaluate, JSON | TENSOR | EVALUATE | NEAREST},
+    {"export", vectors_export, OUTPUT},
+    {"compress", vectors_compress, OUTPUT | JSON | TENSOR | TRAIN | COMPRESS},
+    {"add", vectors_add, JSON | TENSOR | TRAIN | COMPRESS | ADD},
+    {"remove", vectors_remove, 0},
+    {"search", vectors_search, JSON | TENSOR | SEARCH | NEAREST},
 };
+
+#define SUBCOMMANDS "train, info, evaluate, export, compress, add, remove or search"
 
 /* Options of other subcommands. NULL: there are none. */
 static const char *find_alien(const struct options *o, size_t i)
 {
-    if (o->output && !subcommands[i].output)
-        return "output";
-    if (o->json && !subcommands[i].json)
-        return "json";
-    if (o->tensors.count && !subcommands[i].tensor)
-        return "tensor";
-    if (o->for_train && !subcommands[i].train)
-        return o->for_train;
-    return o->for_evaluate && !subcommands[i].evaluate ? o->for_evaluate : NULL;
+    const struct {
+        unsigned takes;
+        const char *given;
+    } options[] = {{OUTPUT, o->output ? "output" : NULL},
+                   {JSON, o->json ? "json" : NULL},
+                   {TENSOR, o->tensors.count ? "tensor" : NULL},
+                   {TRAIN, o->for_train},
+                   {EVALUATE, o->for_evaluate},
+                   {COMPRESS, o->for_compress},
+                   {ADD, o->for_add},
+                   {SEARCH, o->for_search},
+                   {NEAREST, o->for_nearest}};
+    for (size_t k = 0; k < sizeof options / sizeof *options; k++)
+        if (options[k].given && !(subcommands[i].takes & options[k].takes))
+            return options[k].given;
+    return NULL;
 }
 
 void command_vectors(struct app *app)
@@ -143,10 +180,9 @@ void command_vectors(struct app *app)
            strcmp(subcommands[i].name, o->subcommand) != 0)
         i++;
     if (!o->subcommand)
-        app_fail(app, EXIT_USAGE, "vectors what? Say train, info, evaluate or export");
+        app_fail(app, EXIT_USAGE, "vectors what? Say " SUBCOMMANDS);
     else if (i == sizeof subcommands / sizeof *subcommands)
-        app_fail(app, EXIT_USAGE, "vectors does not '%s', but train, info, evaluate or export",
-                 o->subcommand);
+        app_fail(app, EXIT_USAGE, "vectors does not '%s', but " SUBCOMMANDS, o->subcommand);
     else if ((alien = find_alien(o, i)) != NULL)
         app_fail(app, EXIT_USAGE, "'vectors %s' takes no option --%s", o->subcommand, alien);
     else if (o->to_stdout)

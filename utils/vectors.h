@@ -5,9 +5,10 @@
 #ifndef WCODEC_UTILS_VECTORS_H
 #define WCODEC_UTILS_VECTORS_H
 
+#include "utils/json.h"
 #include "utils/output.h"
 #include "utils/tensor_file.h"
-#include <wcodec/vectors.h>
+#include <wcodec/search.h>
 
 struct vectors_rows {
     struct tensor_file file;
@@ -44,10 +45,26 @@ uint64_t vectors_files_size(const wcodec_vectors_info *info);
 wcodec_vectors *vectors_files_read(struct app *app, const char *name,
                                    struct output_attributes *attributes);
 
-/* train; the others are in vectors_show.c. Operands are those after the subcommand. */
+/* Anchors by the options; without --anchors fewer for few vectors. NULL: reported. */
+wcodec_vectors *vectors_find_anchors(struct app *app, const struct vectors_rows *rows);
+/* Print it, and free it. */
+void vectors_print_json(struct app *app, json_t *item);
+/* export of a segment, which is decoded. */
+void vectors_export_segment(struct app *app);
+
+/* train; compress, add, remove and search are in vectors_store.c, the others in vectors_show.c.
+ * Operands are those after the subcommand. */
 void vectors_train(struct app *app);
 void vectors_info(struct app *app);
 void vectors_evaluate(struct app *app);
 void vectors_export(struct app *app);
+void vectors_compress(struct app *app);
+void vectors_add(struct app *app);
+void vectors_remove(struct app *app);
+void vectors_search(struct app *app);
+/* Says what is in a store or segment. */
+void vectors_store_info(struct app *app);
+/* Is it the path of a store, or of a segment? */
+bool vectors_is_store(const char *path);
 
 #endif

@@ -40,7 +40,7 @@ static bool count_cells(struct app *app, const char *name, const wcodec_vectors_
     return true;
 }
 
-static void print_json(struct app *app, json_t *item)
+void vectors_print_json(struct app *app, json_t *item)
 {
     char *text = json_render(app, item);
     if (text)
@@ -57,7 +57,7 @@ static void print_info(struct app *app, const char *name, const wcodec_vectors_i
     if (!count_cells(app, name, info, &cells))
         return;
     if (app->options.json) {
-        print_json(
+        vectors_print_json(
             app,
             json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
                       "schema", "wcodec/1", "path", json_text(name), "rows", json_size(info->rows),
@@ -89,7 +89,12 @@ void vectors_info(struct app *app)
     struct output_attributes attributes = {0};
     wcodec_vectors_info info;
     if (o->files.count != 1) {
-        app_fail(app, EXIT_USAGE, "vectors info takes the name of one set: NAME or NAME.idx");
+        app_fail(app, EXIT_USAGE,
+                 "vectors info takes one set, NAME or NAME.idx, store or .wcodec file");
+        return;
+    }
+    if (vectors_is_store(o->files.items[0])) {
+        vectors_store_info(app);
         return;
     }
     wcodec_vectors *vectors = vectors_files_read(app, o->files.items[0], &attributes);
@@ -104,13 +109,13 @@ static void print_quality(struct app *app, const char *name, const wcodec_vector
                           uint64_t nearest)
 {
     if (app->options.json) {
-        print_json(app,
-                   json_pack("{s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                             "wcodec/1", "path", json_text(name), "energy", q->energy, "recall",
-                             q->queries ? json_real(q->recall) : json_null(), "nearest",
-                             json_size(nearest), "queries", json_size(q->queries), "index_bits",
-                             json_decimal(q->index_bits, 6), "smallest", json_size(q->smallest),
-                             "largest", json_size(q->largest), "empty", json_size(q->empty)));
+        vectors_print_json(
+            app, json_pack("{s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+                           "wcodec/1", "path", json_text(name), "energy", q->energy, "recall",
+                           q->queries ? json_real(q->recall) : json_null(), "nearest",
+                           json_size(nearest), "queries", json_size(q->queries), "index_bits",
+                           json_decimal(q->index_bits, 6), "smallest", json_size(q->smallest),
+                           "largest", json_size(q->largest), "empty", json_size(q->empty)));
         return;
     }
     printf("energy: %.6g\n", q->energy);
@@ -207,6 +212,10 @@ void vectors_export(struct app *app)
     }
     if (!o->output || !path_has_suffix(o->output, ".safetensors")) {
         app_fail(app, EXIT_USAGE, "vectors export needs -o OUT.safetensors");
+        return;
+    }
+    if (path_has_suffix(o->files.items[0], ".wcodec")) {
+        vectors_export_segment(app);
         return;
     }
     wcodec_vectors *vectors = vectors_files_read(app, o->files.items[0], &attributes);

@@ -19,7 +19,9 @@ value_of () {
     index) echo '=end' ;;
     base|from) echo '=x' ;;
     base-depth) echo '=8' ;;
-    threads|iterations|anchors|max-iterations|seed|cooling|step|tolerance|min-changes|maintenance|queries|nearest) echo '=1' ;;
+    threads|iterations|anchors|max-iterations|seed|cooling|step|tolerance|min-changes|maintenance|queries|nearest|first-id|probes|bits) echo '=1' ;;
+    recall) echo '=0.5' ;;
+    metric) echo '=l2' ;;
     schedule) echo '=best' ;;
     reduce) echo '=plain' ;;
     memory-limit|sample) echo '=1GiB' ;;

@@ -123,7 +123,7 @@ refused () {
     clean
 }
 refused 2 'vectors what' -o x
-refused 2 "vectors does not 'search'" search -o x big.npy
+refused 2 "vectors does not 'find'" find -o x big.npy
 refused 2 'takes one file' train -o x
 refused 2 'takes one input' train -o x --anchors=2 big.npy small.npy
 refused 2 'needs -o NAME' train --anchors=2 big.npy

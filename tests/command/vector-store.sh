@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# wcodec vectors: compress, add, remove and search, info and export of what they make, and what they refuse.
+. "$top_srcdir/tests/command/lib.sh"
+command -v "$PYTHON" >/dev/null 2>&1 || exit 77
+
+# Clusters; the vectors that are nearest to rows 0, 1 and 2, and these as queries.
+cat >make.py <<'PY'
+import json, math, random, struct
+random.seed(5)
+D = 12
+centres = [[random.gauss(0, 4) for _ in range(D)] for _ in range(9)]
+rows = [[c + random.gauss(0, 1) for c in random.choice(centres)] for _ in range(500)]
+rows = [list(struct.unpack("<12f", struct.pack("<12f", *r))) for r in rows]
+def npy(name, rows, dtype="f"):
+    text = "{'descr': '<%s4', 'fortran_order': False, 'shape': (%d, %d), }" % (dtype, len(rows), len(rows[0]))
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    data = b"".join(struct.pack("<%d%s" % (len(r), dtype), *r) for r in rows)
+    open(name, "wb").write(b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text.encode() + data)
+npy("all.npy", rows)
+npy("few.npy", rows[:3])
+npy("more.npy", [[x + 100 for x in r] for r in rows[:20]])
+npy("narrow.npy", [r[:5] for r in rows])
+npy("nan.npy", [r[:11] + [math.nan if i == 7 else 0] for i, r in enumerate(rows)])
+npy("whole.npy", [[1, 2], [3, 4]], "i")
+nearest = []
+for q in rows[:3]:
+    d = sorted((sum((a - b) ** 2 for a, b in zip(q, r)), i) for i, r in enumerate(rows))
+    nearest.append([i for _, i in d[:10]])
+json.dump(nearest, open("nearest.json", "w"))
+PY
+run 0 "$PYTHON" make.py
+
+# found PART: so much of the nearest was found by the last run.
+found () {
+    if "$PYTHON" -c 'import json, sys
+want = json.load(open("nearest.json"))
+got = [json.loads(line) for line in open(sys.argv[1])]
+same = sum(len({h["id"] for h in g["nearest"]} & set(w)) for g, w in zip(got, want))
+sys.exit(0 if [g["query"] for g in got] == [0, 1, 2] and same >= float(sys.argv[2]) * 30 else 1)' "$work/out" "$1"
+    then pass; else fail "fewer than $1 found: $(cat "$work/out")"; fi
+}
+
+run 0 "$WCODEC" vectors compress --anchors=8 -o all.wcodec all.npy; silent
+says 'all.wcodec: 500 vectors of 12 dimensions, 8 anchors, .* bits a dimension, energy .* of F32'
+run 0 "$WCODEC" test all.wcodec
+run 0 "$WCODEC" vectors search --json all.wcodec few.npy; quiet; found 0.9
+run 0 "$WCODEC" vectors search --nearest=1 --metric=cosine all.wcodec few.npy
+is "$(sed 's/ (.*//' "$work/out" | tr '\n' ' ')" '0: 0 1: 1 2: 2 '
+run 0 "$WCODEC" vectors info all.wcodec; quiet; prints 'all.wcodec: 500 vectors of 12 dimensions, 8 anchors'
+prints 'segments: 1, 0 vectors removed, next id 500'
+# The same by every number of threads, fewer bits by asking for them; a decoded tensor.
+run 0 "$WCODEC" vectors compress -T 1 -q --anchors=8 -o again.wcodec all.npy; quiet; same all.wcodec again.wcodec
+run 0 "$WCODEC" vectors compress --json -q --anchors=8 --bits=2 -o two.wcodec - <all.npy; json out
+json_is out 'abs(d["bits"] - 2) < 0.2 and d["recall"] is None and d["anchors"] == 8 and d["first_id"] is None'
+json_is out 'd["bytes"] < 6000 and abs(d["ratio"] * 4 * 500 * 12 - d["bytes"]) < 1'
+run 0 "$WCODEC" vectors export -o two.safetensors two.wcodec; silent; quiet
+run 0 "$WCODEC" compress -q two.safetensors
+run 0 "$WCODEC" list --json two.safetensors.wcodec
+json_is out '[(t["name"], t["dtype"], t["shape"]) for t in d["files"][0]["tensors"]] == [("vectors", "F32", [500, 12])]'
+run 0 "$WCODEC" vectors search --probes=8 --json two.wcodec few.npy; found 0.5
+
+# A store: ids, adding by the anchors that are there, removing.
+run 0 "$WCODEC" vectors add --json --anchors=8 store all.npy; json out
+json_is out 'd["first_id"] == 0 and d["rows"] == 500 and d["recall"] >= 0.95'
+run 0 "$WCODEC" vectors search --json store few.npy; found 0.9
+run 0 "$WCODEC" vectors add --first-id=1000 --json -q store more.npy; json out
+json_is out 'd["first_id"] == 1000 and d["recall"] is None'
+run 0 "$WCODEC" vectors info --json store; json out
+json_is out '(d["rows"], d["removed"], d["segments"], d["next_id"]) == (520, 0, 2, 1020)'
+run 0 "$WCODEC" vectors search --nearest=3 store more.npy; prints '^19: 1019 '
+run 0 "$WCODEC" vectors remove store 0 1019; silent; quiet
+run 0 "$WCODEC" vectors search --nearest=1 store few.npy; prints '^1: 1 ('
+if grep -q '^0: 0 ' "$work/out"; then fail 'a removed vector is found'; else pass; fi
+run 0 "$WCODEC" vectors info store; prints 'store: 518 vectors'; prints '2 vectors removed'
+
+cp store/vectors.manifest before
+refused () {
+    code=$1 text=$2
+    shift 2
+    run "$code" "$WCODEC" vectors "$@"; silent; says "$text"
+    missing x.wcodec
+    same store/vectors.manifest before
+    clean
+}
+refused 2 'takes one file of tensors' compress -o x.wcodec
+refused 2 'needs -o OUT.wcodec' compress all.npy
+refused 2 'needs -o OUT.wcodec' compress -o x all.npy
+refused 2 'bits are 0.5 to 7, not' compress --bits=8 -o x.wcodec all.npy
+refused 2 'above 0 and below 1, not' compress --recall=1 -o x.wcodec all.npy
+refused 2 'and not both' compress --recall=.5 --bits=3 --anchors=8 -o x.wcodec all.npy
+refused 2 'row 7: element 11 is NaN' compress -o x.wcodec nan.npy
+refused 2 'is of I32' compress -o x.wcodec whole.npy
+refused 2 'takes no option --first-id' compress --first-id=3 -o x.wcodec all.npy
+refused 2 'takes no option --output' remove -o x.wcodec store
+refused 2 'takes a store, and one file' add store
+refused 2 'store: id 1019 was used: the first that never was is 1020' add --first-id=1019 store all.npy
+refused 2 'store: vectors of 5 dimensions, but those there have 12' add store narrow.npy
+refused 2 'row 7: element 11 is NaN' add store nan.npy
+refused 2 'takes a store, and ids' remove store
+refused 2 "not 'x'" remove store 3 x
+refused 1 'store: there is no vector of id 1019' remove store 3 1019
+refused 2 'takes a store, and a file' search store
+refused 2 'queries of 5 dimensions, but the vectors have 12' search store narrow.npy
+refused 2 'queries: row 7: element 11 is NaN' search store nan.npy
+refused 2 '600 nearest of 518' search --nearest=600 store few.npy
+refused 2 'at most 4096 neighbours' search --nearest=4097 store few.npy
+refused 2 'takes no option --queries' search --queries=3 store few.npy
+refused 2 'metric is l2, inner-product or cosine, not' search --metric=l3 store few.npy
+refused 1 'nothing: ' search nothing few.npy
+refused 2 'two.safetensors.wcodec: no segment of vectors' search two.safetensors.wcodec few.npy
+refused 2 'no segment of vectors' export -o x.safetensors two.safetensors.wcodec
+mkdir empty
+refused 2 'empty: no store of vectors' search empty few.npy
+poke store/vectors.manifest 20 070
+cp store/vectors.manifest before
+refused 3 "vectors.manifest: the manifest's check differs" search store few.npy
+refused 3 "vectors.manifest: the manifest's check differs" add store all.npy
+finish

@@ -1,0 +1,355 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* wcodec vectors compress, add, remove and search, and what info and export say of segments. */
+#include "utils/json.h"
+#include "utils/safetensors.h"
+#include "utils/signals.h"
+#include "utils/text.h"
+#include "utils/vectors.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void take_options(struct app *app, const struct vectors_rows *rows,
+                         wcodec_vectors_compress_options *options)
+{
+    wcodec_vectors_compress_options_init(options);
+    options->bits = app->options.bits;
+    options->recall = app->options.recall;
+    progress_start(&app->progress, rows->name, !app->options.quiet && !app->options.no_progress);
+    options->progress = progress_callback(&app->progress);
+}
+
+static void note_report(struct app *app, const char *name, const wcodec_vectors_report *r,
+                        const uint64_t *first_id)
+{
+    const double ratio = (double)r->coded_size / (4.0 * (double)r->rows * (double)r->dimensions);
+    if (app->options.json)
+        vectors_print_json(
+            app,
+            json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o}", "schema",
+                      "wcodec/1", "path", json_text(name), "rows", json_size(r->rows), "dimensions",
+                      json_size(r->dimensions), "anchors", json_size(r->anchors), "bytes",
+                      json_size(r->coded_size), "ratio", json_decimal(ratio, 6), "bits",
+                      json_decimal(r->bits, 6), "scale", r->scale, "energy", r->energy, "recall",
+                      r->recall < 0 ? json_null() : json_real(r->recall), "clipped",
+                      json_size(r->clipped), "first_id",
+                      first_id ? json_size(*first_id) : json_null()));
+    app_note(app,
+             "%s: %" PRIu64 " vectors of %" PRIu64 " dimensions, %" PRIu64
+             " anchors, %.2f bits a dimension, energy %.4g, %.2f %% of F32",
+             name, r->rows, r->dimensions, r->anchors, r->bits, r->energy, 100 * ratio);
+    if (r->clipped)
+        app_warn(app, "%s: %" PRIu64 " elements are beyond what residuals hold at these bits", name,
+                 r->clipped);
+}
+
+static void compress(struct app *app, const struct vectors_rows *rows, struct output *output)
+{
+    wcodec_vectors_compress_options options;
+    wcodec_vectors_report report;
+    struct output_attributes attributes = {0};
+    wcodec_error err = {0};
+    wcodec_vectors *vectors = vectors_find_anchors(app, rows);
+    if (!vectors)
+        return;
+    take_options(app, rows, &options);
+    const wcodec_status status = wcodec_vectors_compress(
+        app->context, vectors, &rows->rows, &options, output_write, output, &report, &err);
+    progress_end(&app->progress);
+    wcodec_vectors_destroy(vectors);
+    output_attributes_narrow_by(&attributes, &rows->file.input, rows->file.reader);
+    if (status != WCODEC_OK)
+        output_fail(app, output, rows->name, &err);
+    else if (!signals_pending() && output_commit(app, output, &attributes))
+        note_report(app, output->name, &report, NULL);
+}
+
+void vectors_compress(struct app *app)
+{
+    const struct options *o = &app->options;
+    struct vectors_rows rows;
+    struct output output;
+    if (o->files.count != 1) {
+        app_fail(app, EXIT_USAGE, "vectors compress takes one file of tensors");
+        return;
+    }
+    if (!o->output || !path_has_suffix(o->output, ".wcodec")) {
+        app_fail(app, EXIT_USAGE, "vectors compress needs -o OUT.wcodec");
+        return;
+    }
+    if (!vectors_rows_open(app, o->files.items[0], &rows))
+        return;
+    const struct input *input = &rows.file.input;
+    if (output_open(app, o->output, input->fd >= 0 ? &input->stat : NULL, &output)) {
+        compress(app, &rows, &output);
+        output_close(&output);
+    }
+    vectors_rows_close(&rows);
+}
+
+/* Are there vectors whose anchors serve? */
+static bool has_manifest(struct app *app, const char *store)
+{
+    static const char name[] = "/vectors.manifest";
+    struct stat st;
+    char *path = app_alloc(app, store, strlen(store) + sizeof name);
+    if (!path)
+        return false;
+    strcpy(path, store);
+    strcat(path, name);
+    const bool found = stat(path, &st) == 0;
+    free(path);
+    return found;
+}
+
+static void add(struct app *app, const char *store, const struct vectors_rows *rows)
+{
+    wcodec_vectors_compress_options options;
+    wcodec_vectors_report report;
+    wcodec_error err = {0};
+    wcodec_vectors *vectors = NULL;
+    uint64_t first_id = app->options.first_id;
+    if ((app->options.for_train || !has_manifest(app, store)) &&
+        !(vectors = vectors_find_anchors(app, rows)))
+        return;
+    take_options(app, rows, &options);
+    const wcodec_status status = wcodec_vectors_store_add(app->context, store, vectors, &rows->rows,
+                                                          &options, &first_id, &report, &err);
+    progress_end(&app->progress);
+    wcodec_vectors_destroy(vectors);
+    if (status == WCODEC_OK)
+        note_report(app, store, &report, &first_id);
+    else
+        app_fail_status(app, strncmp(err.text, "row ", 4) == 0 ? rows->name : store, &err);
+}
+
+void vectors_add(struct app *app)
+{
+    const struct options *o = &app->options;
+    struct vectors_rows rows;
+    if (o->files.count != 2) {
+        app_fail(app, EXIT_USAGE, "vectors add takes a store, and one file of tensors");
+        return;
+    }
+    if (!vectors_rows_open(app, o->files.items[1], &rows))
+        return;
+    add(app, o->files.items[0], &rows);
+    vectors_rows_close(&rows);
+}
+
+void vectors_remove(struct app *app)
+{
+    const struct options *o = &app->options;
+    wcodec_error err = {0};
+    if (o->files.count < 2) {
+        app_fail(app, EXIT_USAGE, "vectors remove takes a store, and ids");
+        return;
+    }
+    const char *store = o->files.items[0];
+    const size_t count = o->files.count - 1;
+    uint64_t *ids = app_alloc(app, store, count * sizeof *ids);
+    bool good = ids && app_context(app);
+    for (size_t i = 0; good && i < count; i++)
+        if (!number_parse(o->files.items[i + 1], INT64_MAX, &ids[i]))
+            good = app_fail(app, EXIT_USAGE, "an id is a number from 0 to 2^63 - 1, not '%s'",
+                            o->files.items[i + 1]);
+    if (good && wcodec_vectors_store_remove(app->context, store, ids, count, &err) != WCODEC_OK)
+        app_fail_status(app, store, &err);
+    free(ids);
+}
+
+/* NULL: reported. */
+static wcodec_vectors_store *open_store(struct app *app, const char *path)
+{
+    wcodec_vectors_store *store = NULL;
+    wcodec_error err = {0};
+    if (app_context(app) && wcodec_vectors_open(app->context, path, &store, &err) != WCODEC_OK)
+        app_fail_status(app, path, &err);
+    return store;
+}
+
+static bool print_hits(struct app *app, uint64_t query, const uint64_t *ids, const float *scores,
+                       uint64_t k)
+{
+    if (app->options.json) {
+        json_t *hits = json_array();
+        for (uint64_t i = 0; i < k && ids[i] != UINT64_MAX; i++)
+            json_array_append_new(
+                hits, json_pack("{s:o, s:f}", "id", json_size(ids[i]), "score", (double)scores[i]));
+        char *line =
+            json_render(app, json_pack("{s:o, s:o}", "query", json_size(query), "nearest", hits));
+        if (line)
+            puts(line);
+        free(line);
+        return line && app_stdout_good(app);
+    }
+    printf("%" PRIu64 ":", query);
+    for (uint64_t i = 0; i < k && ids[i] != UINT64_MAX; i++)
+        printf(" %" PRIu64 " (%.6g)", ids[i], (double)scores[i]);
+    putchar('\n');
+    return app_stdout_good(app);
+}
+
+/* Some queries at a time, whose results are in memory. */
+static void search(struct app *app, const wcodec_vectors_store *store,
+                   const struct vectors_rows *rows, const wcodec_vectors_search_options *options,
+                   uint64_t *ids, float *scores, uint64_t together)
+{
+    const uint64_t row = rows->rows.dimensions * wcodec_dtype_bits(rows->rows.dtype) / 8;
+    for (uint64_t at = 0, some; at < rows->rows.count && !signals_pending(); at += some) {
+        wcodec_vector_rows queries = rows->rows;
+        wcodec_error err = {0};
+        some = rows->rows.count - at < together ? rows->rows.count - at : together;
+        queries.count = some;
+        queries.data = (const uint8_t *)rows->data + at * row;
+        if (wcodec_vectors_search(store, &queries, options, ids, scores, &err) != WCODEC_OK) {
+            app_fail_status(app, rows->name, &err);
+            return;
+        }
+        for (uint64_t q = 0; q < some; q++)
+            if (!print_hits(app, at + q, ids + q * options->k, scores + q * options->k, options->k))
+                return;
+    }
+}
+
+void vectors_search(struct app *app)
+{
+    enum { TOGETHER = 1024, NEAREST = 10, NEAREST_MAX = 4096 };
+    const struct options *o = &app->options;
+    struct vectors_rows rows;
+    wcodec_vectors_search_options options;
+    if (o->files.count != 2) {
+        app_fail(app, EXIT_USAGE, "vectors search takes a store, and a file of queries");
+        return;
+    }
+    if (o->nearest > NEAREST_MAX) {
+        app_fail(app, EXIT_USAGE, "at most %d neighbours, and not %" PRIu64, NEAREST_MAX,
+                 o->nearest);
+        return;
+    }
+    wcodec_vectors_search_options_init(&options);
+    options.k = o->nearest ? o->nearest : NEAREST;
+    options.metric = o->metric;
+    options.probes = o->probes;
+    wcodec_vectors_store *store = open_store(app, o->files.items[0]);
+    if (store && vectors_rows_open(app, o->files.items[1], &rows)) {
+        uint64_t *ids = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *ids);
+        float *scores = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *scores);
+        if (ids && scores)
+            search(app, store, &rows, &options, ids, scores, TOGETHER);
+        free(ids);
+        free(scores);
+        vectors_rows_close(&rows);
+    }
+    wcodec_vectors_close(store);
+}
+
+bool vectors_is_store(const char *path)
+{
+    struct stat st;
+    return path_has_suffix(path, ".wcodec") || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+void vectors_store_info(struct app *app)
+{
+    const char *path = app->options.files.items[0];
+    wcodec_vectors_store_info info;
+    wcodec_vectors_store *store = open_store(app, path);
+    if (!store)
+        return;
+    wcodec_vectors_store_describe(store, &info);
+    wcodec_vectors_close(store);
+    const uint64_t all = info.rows + info.removed;
+    const double ratio =
+        all ? (double)info.coded_size / (4.0 * (double)all * (double)info.dimensions) : 0;
+    if (app->options.json) {
+        vectors_print_json(
+            app,
+            json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+                      "wcodec/1", "path", json_text(path), "rows", json_size(info.rows), "removed",
+                      json_size(info.removed), "dimensions", json_size(info.dimensions), "segments",
+                      json_size(info.segments), "anchors", json_size(info.anchors), "next_id",
+                      json_size(info.next_id), "bytes", json_size(info.coded_size), "ratio",
+                      json_decimal(ratio, 6), "memory", json_size(info.memory)));
+        return;
+    }
+    char *escaped = text_escape(path);
+    printf("%s: %" PRIu64 " vectors of %" PRIu64 " dimensions, %" PRIu64 " anchors\n",
+           escaped ? escaped : "", info.rows, info.dimensions, info.anchors);
+    printf("segments: %" PRIu64 ", %" PRIu64 " vectors removed, next id %" PRIu64 "\n",
+           info.segments, info.removed, info.next_id);
+    printf("bytes: %" PRIu64 ", %.2f %% of F32; in memory %" PRIu64 "\n", info.coded_size,
+           100 * ratio, info.memory);
+    app_stdout_good(app);
+    free(escaped);
+}
+
+static bool write_vectors(struct app *app, const wcodec_reader *reader, uint64_t n, uint64_t d,
+                          struct output *output)
+{
+    enum { ROWS = 1024 };
+    json_t *header = json_pack("{s:{s:s}, s:{s:s, s:[o, o], s:[i, o]}}", "__metadata__", "format",
+                               "pt", "vectors", "dtype", "F32", "shape", json_size(n), json_size(d),
+                               "data_offsets", 0, json_size(4 * n * d));
+    size_t size;
+    char *begin = safetensors_begin(header, &size);
+    float *rows = app_alloc(app, output->name, 4 * ROWS * d);
+    wcodec_error err = {0};
+    bool good = begin && rows && output_write(output, begin, size) == 0;
+    for (uint64_t at = 0, some; good && at < n && !signals_pending(); at += some) {
+        some = n - at < ROWS ? n - at : ROWS;
+        good = wcodec_vectors_decode(reader, at, some, rows, (size_t)(4 * ROWS * d), &err) ==
+               WCODEC_OK;
+        for (uint64_t i = 0; good && i < some * d; i++) {
+            uint32_t bits;
+            memcpy(&bits, &rows[i], sizeof bits);
+            uint8_t *to = (uint8_t *)&rows[i];
+            for (unsigned b = 0; b < 4; b++)
+                to[b] = (uint8_t)(bits >> 8 * b);
+        }
+        good = good && output_write(output, rows, (size_t)(4 * some * d)) == 0;
+    }
+    if (!good && begin && rows)
+        output_fail(app, output, app->options.files.items[0], &err);
+    free(begin);
+    free(rows);
+    return good && !signals_pending();
+}
+
+void vectors_export_segment(struct app *app)
+{
+    const char *path = app->options.files.items[0];
+    struct output_attributes attributes = {0};
+    struct output output;
+    wcodec_reader *reader = NULL;
+    wcodec_tensor_info info;
+    struct stat st;
+    wcodec_error err = {0};
+    uint64_t i;
+    if (!app_context(app))
+        return;
+    wcodec_status status = wcodec_reader_open_path(app->context, path, &reader, &err);
+    /* Is it a segment? */
+    if (status == WCODEC_OK)
+        status = wcodec_vectors_decode(reader, 0, 0, NULL, 0, &err);
+    if (status == WCODEC_OK)
+        status = wcodec_reader_find(reader, "vectors.residuals", &i, &err);
+    if (status == WCODEC_OK)
+        status = wcodec_reader_tensor(reader, i, &info, &err);
+    if (status != WCODEC_OK)
+        app_fail_status(app, path, &err);
+    else if (stat(path, &st) != 0)
+        app_fail(app, EXIT_FAILED, "%s: is gone", path);
+    else if (output_open(app, app->options.output, &st, &output)) {
+        output_attributes_narrow(&attributes, &st);
+        if (write_vectors(app, reader, info.shape[0], info.shape[1], &output))
+            output_commit(app, &output, &attributes);
+        output_close(&output);
+    }
+    wcodec_reader_close(reader);
+}
