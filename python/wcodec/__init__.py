@@ -38,6 +38,7 @@ from ._resident import Resident, ResidentInfo
 from ._rssm import RSSM, Rollout
 from ._safe_open import Slice, safe_open
 from ._state import TrainingState
+from ._store import VectorStore
 from ._sync import delta_apply, delta_encode
 from .checkpoint import (
     GPUDecoder,
@@ -76,6 +77,7 @@ __all__ = [
     "TrainingState",
     "UnsupportedError",
     "UsageError",
+    "VectorStore",
     "WCodecCheckpoint",
     "WCodecModel",
     "WcodecError",
