@@ -8,6 +8,7 @@
 #include "coding/floats.h"
 #include "vectors/segment.h"
 
+#include <limits.h>
 #include <math.h>
 
 enum { N = 700, D = 37, M = 12, QUERIES = 9, K = 8 };
@@ -510,6 +511,58 @@ static void out_of_memory(void **state)
     free(data);
 }
 
+/* Calls until one of them is refused. */
+static int refuse_write(void *opaque, const void *bytes, size_t size)
+{
+    long *left = opaque;
+    (void)bytes, (void)size;
+    return --*left < 0 ? -1 : 0;
+}
+
+static int refuse(void *opaque, uint64_t done, uint64_t total)
+{
+    long *left = opaque;
+    assert_true(done <= total);
+    return --*left < 0;
+}
+
+/* At each call of the progress function, and of the one that writes. */
+static void cancelled(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_vectors *vectors;
+    wcodec_vectors_options train;
+    wcodec_vectors_compress_options options;
+    wcodec_error err;
+    (void)state;
+    float *data = make_rows(3000, 8, 9, &rows);
+    wcodec_context *context = support_context(2, NULL);
+    wcodec_vectors_options_init(&train);
+    train.anchors = 5;
+    assert_int_equal(wcodec_vectors_train(context, &rows, &train, &vectors, NULL), WCODEC_OK);
+    for (unsigned way = 0; way < 2; way++) {
+        wcodec_status status = WCODEC_ERROR_IO;
+        long calls = 0;
+        for (; status != WCODEC_OK; calls++) {
+            long progress_left = way == 0 ? calls : LONG_MAX,
+                 write_left = way == 0 ? LONG_MAX : calls;
+            wcodec_vectors_compress_options_init(&options);
+            options.bits = 3;
+            options.progress = (wcodec_progress){.fn = refuse, .opaque = &progress_left};
+            status = wcodec_vectors_compress(context, vectors, &rows, &options, refuse_write,
+                                             &write_left, NULL, &err);
+            if (status != WCODEC_OK) {
+                assert_int_equal(status, way == 0 ? WCODEC_ERROR_CANCELLED : WCODEC_ERROR_IO);
+                assert_true(err.text[0] != 0);
+            }
+        }
+        assert_true(calls > 1);
+    }
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    free(data);
+}
+
 /* Every byte of a segment changed: an error, or what the bytes say, and never a crash. */
 static void damage(void **state)
 {
@@ -678,6 +731,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoding),      cmocka_unit_test(rates),   cmocka_unit_test(searching),
         cmocka_unit_test(probes),        cmocka_unit_test(corners), cmocka_unit_test(refused),
-        cmocka_unit_test(out_of_memory), cmocka_unit_test(damage),  cmocka_unit_test(hostile)};
+        cmocka_unit_test(out_of_memory), cmocka_unit_test(damage),  cmocka_unit_test(hostile),
+        cmocka_unit_test(cancelled)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
