@@ -56,8 +56,9 @@ wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dty
                                        struct wcodec_statistics *statistics, wcodec_error *err);
 
 /* The same of elements of at most 32 bits by counts that a device has made: which fields it is to
- * count (false: elements are longer), and statistics from these. Bits that vary are those of all
- * elements then, where gathering stops as soon as no further one can change what is decided. */
+ * count (false: elements are longer, or there is one block, of which gathering counts less), and
+ * statistics from these. Bits that vary are those of all elements then, where gathering stops as
+ * soon as no further one can change what is decided. */
 bool wcodec_statistics_measure(wcodec_dtype dtype, uint64_t size, int level,
                                struct wcodec_measured_field fields[WCODEC_MEASURED_FIELDS],
                                unsigned *count);

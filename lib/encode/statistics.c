@@ -280,7 +280,7 @@ bool wcodec_statistics_measure(wcodec_dtype dtype, uint64_t size, int level,
                                                .width = s.atoms[a].width,
                                                .by_block = s.atoms[a].use == SAMPLED,
                                                .stride = (uint32_t)stride[s.atoms[a].use]};
-    return s.element_log2 <= 2;
+    return s.element_log2 <= 2 && s.elements > WCODEC_COUNT_BLOCK;
 }
 
 void wcodec_statistics_measured(wcodec_dtype dtype, uint64_t size,
