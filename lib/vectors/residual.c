@@ -24,6 +24,9 @@ enum {
     NEAREST = WCODEC_RECALL_NEAREST
 };
 
+/* Of which scales beyond subnormal ones are made: a scale of 0 would make residuals of 0 / 0. */
+static const double scale_min = 1e-30;
+
 int wcodec_vectors_quantise(float element, float anchor, float scale)
 {
     const float difference = element - anchor;
@@ -82,8 +85,8 @@ float wcodec_vectors_scale_of_bits(const struct wcodec_vectors_work *work, doubl
     if (most == 0)
         return 1;
     /* From where all residuals are 0 to where more bits would be clipped away. */
-    double high = 4.0 * (double)most,
-           low = sqrt(sum / ((double)sample.rows * (double)work->d)) / 64.0;
+    double high = fmax(4.0 * (double)most, scale_min),
+           low = fmax(sqrt(sum / ((double)sample.rows * (double)work->d)) / 64.0, scale_min);
     for (unsigned i = 0; i < HALVINGS; i++) {
         const double middle = sqrt(low * high);
         if (bits_of(&sample, (float)middle) >= bits)
@@ -91,8 +94,7 @@ float wcodec_vectors_scale_of_bits(const struct wcodec_vectors_work *work, doubl
         else
             high = middle;
     }
-    /* A number of which a scale beyond subnormal ones is made. */
-    return fmaxf((float)low, 1e-30f);
+    return (float)low;
 }
 
 struct scan {

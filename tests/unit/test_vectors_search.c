@@ -363,6 +363,25 @@ static void corners(void **state)
     wcodec_context_destroy(context);
 }
 
+/* Differences from anchors that no scale divides: the smallest numbers that there are. */
+static void subnormal(void **state)
+{
+    static float data[400];
+    const wcodec_vector_rows rows = {
+        .dtype = WCODEC_DTYPE_F32, .count = 100, .dimensions = 4, .data = data};
+    struct file file = {0};
+    wcodec_vectors_report report;
+    (void)state;
+    wcodec_context *context = support_context(2, NULL);
+    data[14] = wcodec_f32_of_bits(1);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(make_segment(context, &rows, 2, i * 4.0, &file, &report, NULL), WCODEC_OK);
+        assert_true(report.scale > 0 && report.bits == 0 && report.clipped == 0);
+    }
+    wcodec_context_destroy(context);
+    free(file.bytes);
+}
+
 static void expect_search(const wcodec_vectors_store *store, const wcodec_vector_rows *queries,
                           const wcodec_vectors_search_options *o, wcodec_status wanted,
                           const char *text)
@@ -729,9 +748,9 @@ static void hostile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decoding),      cmocka_unit_test(rates),   cmocka_unit_test(searching),
-        cmocka_unit_test(probes),        cmocka_unit_test(corners), cmocka_unit_test(refused),
-        cmocka_unit_test(out_of_memory), cmocka_unit_test(damage),  cmocka_unit_test(hostile),
-        cmocka_unit_test(cancelled)};
+        cmocka_unit_test(decoding),      cmocka_unit_test(rates),    cmocka_unit_test(searching),
+        cmocka_unit_test(probes),        cmocka_unit_test(corners),  cmocka_unit_test(refused),
+        cmocka_unit_test(out_of_memory), cmocka_unit_test(damage),   cmocka_unit_test(hostile),
+        cmocka_unit_test(cancelled),     cmocka_unit_test(subnormal)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
