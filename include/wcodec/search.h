@@ -36,11 +36,11 @@ typedef struct wcodec_vectors_compress_options {
     /** Bits a dimension that residuals take, by the entropy of their values, 0.5 to 7; fewer where
      * more would be clipped away. 0, the default: by `recall`. */
     double bits;
-    /** Without `bits`: the part of the 10 nearest rows of a row that must be among the 10 whose
-     * decoded rows are nearest, above 0 and below 1; fewer than 10 where there are fewer others.
-     * It is measured on 200 rows, or all if there are fewer: of few rows it says little. 0, the
-     * default: 0.95; but what is added to a store without bits and recall is as exact as its first
-     * segment. */
+    /** Without `bits`: the part of the 10 rows whose decoded rows are nearest to a row that must be
+     * among its 10 nearest, or as near as the tenth of these, above 0 and below 1; fewer than 10
+     * where there are fewer others. It is measured on 200 rows, or all if there are fewer: of few
+     * rows it says little. 0, the default: 0.95; but what is added to a store without bits and
+     * recall is as exact as its first segment. */
     double recall;
     /** 1 (fast) to 9 (small), as in wcodec_encode_options. 0, the default: 3. */
     int level;

@@ -169,14 +169,20 @@ static wcodec_status run_scan(struct scan *scan, float scale, uint64_t *to, wcod
     return status;
 }
 
+/* Rows as far as the k-th count as found: where distances are equal, their order says nothing. */
 static double recall_of(const struct scan *scan)
 {
+    const struct wcodec_vectors_work *work = scan->work;
     size_t found = 0;
-    for (size_t q = 0; q < scan->queries; q++)
-        for (size_t a = 0; a < scan->k; a++)
-            for (size_t b = 0; b < scan->k; b++)
-                found += (uint32_t)scan->exact[q * scan->k + a] ==
-                         (uint32_t)scan->coded[q * scan->k + b];
+    for (size_t q = 0; q < scan->queries; q++) {
+        const float *query = work->rows + self_of(scan, q) * work->width;
+        const uint64_t last = scan->exact[q * scan->k + scan->k - 1] >> 32;
+        for (size_t i = 0; i < scan->k; i++) {
+            const uint32_t row = (uint32_t)scan->coded[q * scan->k + i];
+            found += wcodec_f32_bits(wcodec_vectors_distance(query, work->rows + row * work->width,
+                                                             work->width)) <= last;
+        }
+    }
     return (double)found / ((double)scan->queries * (double)scan->k);
 }
 

@@ -382,6 +382,27 @@ static void subnormal(void **state)
     free(file.bytes);
 }
 
+/* Rows that are equally far from each other: any of them are the nearest. */
+static void equally_far(void **state)
+{
+    enum { SIDE = 64 };
+    static float data[SIDE * SIDE];
+    const wcodec_vector_rows rows = {
+        .dtype = WCODEC_DTYPE_F32, .count = SIDE, .dimensions = SIDE, .data = data};
+    struct file file = {0};
+    wcodec_vectors_report report;
+    wcodec_error err;
+    (void)state;
+    wcodec_context *context = support_context(2, NULL);
+    for (size_t i = 0; i < SIDE; i++)
+        data[i * SIDE + i] = 1;
+    if (make_segment(context, &rows, 4, 0, &file, &report, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    assert_true(report.recall == 1);
+    wcodec_context_destroy(context);
+    free(file.bytes);
+}
+
 static void expect_search(const wcodec_vectors_store *store, const wcodec_vector_rows *queries,
                           const wcodec_vectors_search_options *o, wcodec_status wanted,
                           const char *text)
@@ -748,9 +769,11 @@ static void hostile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decoding),      cmocka_unit_test(rates),    cmocka_unit_test(searching),
-        cmocka_unit_test(probes),        cmocka_unit_test(corners),  cmocka_unit_test(refused),
-        cmocka_unit_test(out_of_memory), cmocka_unit_test(damage),   cmocka_unit_test(hostile),
-        cmocka_unit_test(cancelled),     cmocka_unit_test(subnormal)};
+        cmocka_unit_test(decoding),      cmocka_unit_test(rates),
+        cmocka_unit_test(searching),     cmocka_unit_test(probes),
+        cmocka_unit_test(corners),       cmocka_unit_test(refused),
+        cmocka_unit_test(out_of_memory), cmocka_unit_test(damage),
+        cmocka_unit_test(hostile),       cmocka_unit_test(cancelled),
+        cmocka_unit_test(subnormal),     cmocka_unit_test(equally_far)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
