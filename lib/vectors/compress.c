@@ -84,6 +84,7 @@ static void quantise_block(void *opaque, size_t block)
     const struct coding *coding = opaque;
     struct wcodec_vectors_work *work = coding->work;
     double sum = 0;
+    size_t clipped = 0;
     for (size_t i = block * BLOCK; i < wcodec_vectors_block_end(work, block); i++) {
         const float *row = work->rows + i * work->width,
                     *anchor = work->anchors + work->index[i] * work->width;
@@ -92,9 +93,11 @@ static void quantise_block(void *opaque, size_t block)
             const float error = row[j] - wcodec_vectors_restore(anchor[j], coding->scale, residual);
             coding->residuals[i * work->d + j] = (int8_t)residual;
             sum += (double)error * (double)error;
+            clipped += fabsf(rintf((row[j] - anchor[j]) / coding->scale)) > WCODEC_RESIDUAL_MAX;
         }
     }
     work->block_sum[block] = sum;
+    work->block_count[block] = clipped;
 }
 
 static void quantise(const struct coding *coding, wcodec_vectors_report *report)
@@ -110,7 +113,8 @@ static void quantise(const struct coding *coding, wcodec_vectors_report *report)
         const double part = (double)count[i] / elements;
         report->bits -= count[i] != 0 ? part * log2(part) : 0;
     }
-    report->clipped = count[0] + count[VALUES - 1];
+    for (size_t block = 0; block < wcodec_vectors_blocks(work); block++)
+        report->clipped += work->block_count[block];
 }
 
 static wcodec_status declare(wcodec_writer *writer, const struct coding *coding,

@@ -95,6 +95,29 @@ static void adding_few(void **state)
     free(data_few);
 }
 
+/* A scale that is raised until residuals hold all elements clips none. */
+static void adding_far(void **state)
+{
+    wcodec_vector_rows rows, far;
+    wcodec_vectors_report report;
+    (void)state;
+    float *data = make_rows(ROWS, 0, &rows), *data_far = make_rows(ROWS, 70, &far);
+    wcodec_context *context = support_context(2, NULL);
+    wcodec_vectors *vectors = train(context, &rows);
+    assert_int_equal(add(context, vectors, &rows, NULL, NULL), WCODEC_OK);
+    for (size_t i = 0; i < ROWS * D; i++)
+        data_far[i] = data_far[i] * 1000 - 5000;
+    assert_int_equal(
+        wcodec_vectors_store_add(context, "store", NULL, &far, NULL, NULL, &report, NULL),
+        WCODEC_OK);
+    assert_int_equal(report.clipped, 0);
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    clear();
+    free(data);
+    free(data_far);
+}
+
 static void expect_info(wcodec_context *context, uint64_t rows, uint64_t removed, uint64_t segments,
                         uint64_t next)
 {
@@ -494,8 +517,8 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adding),    cmocka_unit_test(adding_few),   cmocka_unit_test(removing),
-        cmocka_unit_test(refused),   cmocka_unit_test(left_behind),  cmocka_unit_test(damage),
-        cmocka_unit_test(manifests), cmocka_unit_test(out_of_memory)};
+        cmocka_unit_test(adding),    cmocka_unit_test(adding_few),    cmocka_unit_test(removing),
+        cmocka_unit_test(refused),   cmocka_unit_test(left_behind),   cmocka_unit_test(damage),
+        cmocka_unit_test(manifests), cmocka_unit_test(out_of_memory), cmocka_unit_test(adding_far)};
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }
