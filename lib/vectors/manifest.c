@@ -20,7 +20,8 @@ enum {
     HASH_SIZE = 8, /* of a bitmap's bytes, after them */
     LINE = 160,    /* bytes of a line are fewer */
     TEXT_MAX = 1 << 28,
-    CHECK_SIZE = 23 /* "check ", 16 digits, a new line */
+    DIMENSIONS_MAX = 1 << 16, /* of a segment */
+    CHECK_SIZE = 23           /* "check ", 16 digits, a new line */
 };
 
 static const char head[] = "wcodec-vectors 1\n";
@@ -137,10 +138,10 @@ static bool fits(const struct wcodec_manifest *m, const struct wcodec_manifest_e
 {
     const struct wcodec_manifest_entry *before = m->count != 0 ? &m->entries[m->count - 1] : NULL;
     const uint64_t least = before != NULL ? before->first_id + before->rows : 0;
-    return entry->rows != 0 && entry->first_id >= least && entry->first_id <= m->next_id &&
-           entry->rows <= m->next_id - entry->first_id && entry->removed <= entry->rows &&
-           entry->file < m->next_file && entry->removed_file < m->next_file &&
-           (before == NULL || entry->file > before->file);
+    return entry->rows != 0 && entry->rows < UINT32_MAX && entry->first_id >= least &&
+           entry->first_id <= m->next_id && entry->rows <= m->next_id - entry->first_id &&
+           entry->removed <= entry->rows && entry->file < m->next_file &&
+           entry->removed_file < m->next_file && (before == NULL || entry->file > before->file);
 }
 
 static wcodec_status check_text(const char *text, size_t size, wcodec_error *err)
@@ -186,7 +187,8 @@ wcodec_status wcodec_manifest_parse(const wcodec_allocator *allocator, const cha
         return status;
     bool good = take_number(&at, "dimensions ", &m.d) && take_end(&at) &&
                 take_number(&at, "next ", &m.next_id) && take_end(&at) &&
-                take_number(&at, "files ", &m.next_file) && take_end(&at) && m.d != 0;
+                take_number(&at, "files ", &m.next_file) && take_end(&at) && m.d != 0 &&
+                m.d <= DIMENSIONS_MAX;
     while (status == WCODEC_OK && good && at < end) {
         struct wcodec_manifest_entry entry;
         good = take_entry(&at, &entry) && fits(&m, &entry);

@@ -60,6 +60,9 @@ static wcodec_status begin(struct change *change, wcodec_context *context, const
     if (status != WCODEC_OK)
         return status;
     status = wcodec_manifest_read(context, folder, &change->manifest, err);
+    /* A change takes a number for each segment at most, or one. */
+    if (status == WCODEC_OK && change->manifest.next_file >= UINT64_MAX - change->manifest.count)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "%s: no numbers of files are left", folder);
     if (status != WCODEC_ERROR_NOT_FOUND)
         return status;
     if (d == 0)

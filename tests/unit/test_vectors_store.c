@@ -435,6 +435,9 @@ static void manifests(void **state)
         HEAD FIRST "segment 3 first 29 rows 20 removed 0 by 0\n",
         HEAD FIRST "segment 2 first 30 rows 20 removed 0 by 0\n",
         HEAD FIRST "more\n",
+        "wcodec-vectors 1\ndimensions 65537\nnext 100\nfiles 9\n",
+        "wcodec-vectors 1\ndimensions 6\nnext 4294967295\nfiles 9\n"
+        "segment 2 first 0 rows 4294967295 removed 0 by 0\n",
     };
     wcodec_error err;
     (void)state;
@@ -445,6 +448,36 @@ static void manifests(void **state)
         if (parse(wrong[i], &err) != WCODEC_ERROR_CORRUPT || err.text[0] == 0)
             fail_msg("manifest %zu: %s", i, err.text);
     assert_int_equal(parse("wcodec-vectors 2\nand more\n", &err), WCODEC_ERROR_NEWER);
+}
+
+/* Numbers of files do not begin again at 0. */
+static void last_file(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_error err;
+    const uint64_t id = 1;
+    (void)state;
+    float *data = make_rows(ROWS, 0, &rows);
+    wcodec_context *context = support_context(1, NULL);
+    wcodec_vectors *vectors = train(context, &rows);
+    assert_int_equal(add(context, vectors, &rows, NULL, NULL), WCODEC_OK);
+    for (uint64_t left = 0; left < 4; left++) {
+        struct wcodec_manifest_entry entry = {.rows = ROWS};
+        const struct wcodec_manifest manifest = {
+            .d = D, .next_id = ROWS, .next_file = UINT64_MAX - left, .count = 1, .entries = &entry};
+        assert_int_equal(wcodec_manifest_write(context, "store", &manifest, NULL), WCODEC_OK);
+        const wcodec_status status = add(context, vectors, &rows, NULL, &err);
+        assert_int_equal(status, left < 2 ? WCODEC_ERROR_LIMIT : WCODEC_OK);
+        if (left < 2)
+            assert_int_equal(wcodec_vectors_store_remove(context, "store", &id, 1, NULL),
+                             WCODEC_ERROR_LIMIT);
+        expect_info(context, left < 2 ? ROWS : 2 * ROWS, 0, left < 2 ? 1 : 2,
+                    left < 2 ? ROWS : 2 * ROWS);
+    }
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    clear();
+    free(data);
 }
 
 static wcodec_status use_all(wcodec_context *context, const wcodec_vector_rows *rows)
@@ -519,6 +552,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adding),    cmocka_unit_test(adding_few),    cmocka_unit_test(removing),
         cmocka_unit_test(refused),   cmocka_unit_test(left_behind),   cmocka_unit_test(damage),
-        cmocka_unit_test(manifests), cmocka_unit_test(out_of_memory), cmocka_unit_test(adding_far)};
+        cmocka_unit_test(manifests), cmocka_unit_test(out_of_memory), cmocka_unit_test(adding_far),
+        cmocka_unit_test(last_file)};
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }
