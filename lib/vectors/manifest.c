@@ -51,7 +51,7 @@ static wcodec_status read_file(wcodec_context *context, const char *path, uint64
 {
     struct stat st;
     size_t done = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return wcodec_fail(err, errno == ENOENT ? WCODEC_ERROR_NOT_FOUND : WCODEC_ERROR_IO,
                            "%s: %s", path, strerror(errno));

@@ -378,6 +378,10 @@ static void damage(void **state)
     expect_open(context, "store", WCODEC_ERROR_CORRUPT, bitmap);
     unlink(bitmap);
     expect_open(context, "store", WCODEC_ERROR_CORRUPT, "is not there");
+    /* Nobody writes to it: opening must not wait. */
+    assert_int_equal(mkfifo(bitmap, 0600), 0);
+    expect_open(context, "store", WCODEC_ERROR_CORRUPT, "no regular file");
+    unlink(bitmap);
     support_put_file(bitmap, removed, removed_size);
     expect_info(context, ROWS + 4, 1, 2, ROWS + 5);
     assert_int_equal(rename("store/0000000000000001.wcodec", "other"), 0);
