@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Changing a store: files are written first, and count when the manifest that names them is there.
- * What a writer that was killed has left is overwritten by the next, since its number is free. */
+ * What a writer that was killed has left is overwritten by the next, since its number is free, or,
+ * where it had its temporary name yet, removed. */
 #include "coding/lossy.h"
 #include "core/bytes.h"
 #include "core/error.h"
@@ -11,6 +12,7 @@
 #include "vectors/manifest.h"
 #include "vectors/segment.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -46,6 +48,38 @@ static wcodec_status take_lock(struct change *change, wcodec_error *err)
     return WCODEC_OK;
 }
 
+/* A name that wcodec_safefile_open() gives a file of a store: ".NAME.XXXXXX". */
+static bool is_temporary(const char *name)
+{
+    enum { SUFFIX = 7, DIGITS = 16 };
+    static const char *const ends[] = {".wcodec", ".removed"};
+    const size_t length = strlen(name);
+    if (name[0] != '.' || length <= SUFFIX + 1 || name[length - SUFFIX] != '.')
+        return false;
+    const char *base = name + 1;
+    const size_t rest = length - SUFFIX - 1;
+    if (rest == strlen(WCODEC_MANIFEST_NAME) && strncmp(base, WCODEC_MANIFEST_NAME, rest) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (strspn(base, "0123456789abcdef") == DIGITS && rest == DIGITS + strlen(ends[i]) &&
+            strncmp(base + DIGITS, ends[i], rest - DIGITS) == 0)
+            return true;
+    return false;
+}
+
+/* With the lock held, temporary files are of writers that were killed. They only take room: what
+ * cannot be removed is left. */
+static void remove_temporaries(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return;
+    for (const struct dirent *d; (d = readdir(dir)) != NULL;)
+        if (is_temporary(d->d_name))
+            unlinkat(dirfd(dir), d->d_name, 0);
+    closedir(dir);
+}
+
 /* d: of a store that is to be made if there is none; 0: there must be one. */
 static wcodec_status begin(struct change *change, wcodec_context *context, const char *folder,
                            uint64_t d, wcodec_error *err)
@@ -63,6 +97,8 @@ static wcodec_status begin(struct change *change, wcodec_context *context, const
     /* A change takes a number for each segment at most, or one. */
     if (status == WCODEC_OK && change->manifest.next_file >= UINT64_MAX - change->manifest.count)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT, "%s: no numbers of files are left", folder);
+    if (status == WCODEC_OK)
+        remove_temporaries(folder);
     if (status != WCODEC_ERROR_NOT_FOUND)
         return status;
     if (d == 0)

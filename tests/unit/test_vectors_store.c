@@ -309,12 +309,22 @@ static void left_behind(void **state)
     wcodec_vector_rows rows;
     wcodec_vectors_store *store;
     char name[WCODEC_STORE_NAME_SIZE], path[100];
+    /* The last ones are others'. */
+    static const char *const temporaries[] = {"store/.0000000000000000.wcodec.aBcDeF",
+                                              "store/.0000000000000000.wcodec.-_0189",
+                                              "store/.00000000000000ff.removed.aBcDeF",
+                                              "store/.vectors.manifest.aBcDeF",
+                                              "store/.aBcDeF",
+                                              "store/.000000000000000.wcodec.aBcDeF",
+                                              "store/.0000000000000000.other.aBcDeF",
+                                              "store/0000000000000009.wcodec.aBcDeF"};
     (void)state;
     float *data = make_rows(ROWS, 0, &rows);
     wcodec_context *context = support_context(2, NULL);
     wcodec_vectors *vectors = train(context, &rows);
     assert_int_equal(mkdir("store", 0700), 0);
-    support_put_file("store/.0000000000000000.wcodec.aBcDeF", "half", 4);
+    for (size_t i = 0; i < sizeof temporaries / sizeof *temporaries; i++)
+        support_put_file(temporaries[i], "half", 4);
     for (unsigned i = 0; i < 3; i++) {
         wcodec_store_segment_name(i, name);
         snprintf(path, sizeof path, "store/%s", name);
@@ -322,6 +332,8 @@ static void left_behind(void **state)
         assert_int_equal(add(context, vectors, &rows, NULL, NULL), WCODEC_OK);
         expect_info(context, ROWS * (i + 1), 0, i + 1, ROWS * (i + 1));
     }
+    for (size_t i = 0; i < sizeof temporaries / sizeof *temporaries; i++)
+        assert_int_equal(access(temporaries[i], F_OK), i < 4 ? -1 : 0);
     wcodec_store_removed_name(3, name);
     snprintf(path, sizeof path, "store/%s", name);
     support_put_file(path, "half", 4);
