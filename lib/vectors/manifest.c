@@ -170,6 +170,17 @@ wcodec_status wcodec_manifest_grow(const wcodec_allocator *allocator,
     return WCODEC_OK;
 }
 
+wcodec_status wcodec_manifest_missing(wcodec_status status, const char *folder, uint64_t file,
+                                      wcodec_error *err)
+{
+    if (status != WCODEC_ERROR_NOT_FOUND && status != WCODEC_ERROR_USAGE)
+        return status;
+    return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                       "%s: a file that the manifest names is not there, or none of its kind: "
+                       "number %" PRIu64,
+                       folder, file);
+}
+
 void wcodec_manifest_free(const wcodec_allocator *allocator, struct wcodec_manifest *manifest)
 {
     wcodec_free(allocator, manifest->entries);

@@ -42,6 +42,9 @@ wcodec_status wcodec_manifest_parse(const wcodec_allocator *allocator, const cha
                                     wcodec_error *err);
 wcodec_status wcodec_manifest_write(wcodec_context *context, const char *folder,
                                     const struct wcodec_manifest *manifest, wcodec_error *err);
+/* What opening a segment gave: what the manifest names and is not there is damage. */
+wcodec_status wcodec_manifest_missing(wcodec_status status, const char *folder, uint64_t file,
+                                      wcodec_error *err);
 /* Room for one more entry. */
 wcodec_status wcodec_manifest_grow(const wcodec_allocator *allocator,
                                    struct wcodec_manifest *manifest, wcodec_error *err);

@@ -135,12 +135,7 @@ static wcodec_status add_segment(struct wcodec_vectors_store *store, const char 
     wcodec_free(allocator, path);
     if (status != WCODEC_OK) {
         wcodec_free(allocator, removed);
-        return status == WCODEC_ERROR_NOT_FOUND || status == WCODEC_ERROR_USAGE
-                   ? wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                                 "%s: a file that the manifest names is not there, or none of its "
-                                 "kind: number %" PRIu64,
-                                 folder, entry->file)
-                   : status;
+        return wcodec_manifest_missing(status, folder, entry->file, err);
     }
     segment->first_id = entry->first_id;
     segment->removed = removed;

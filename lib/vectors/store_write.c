@@ -165,6 +165,10 @@ static wcodec_status read_first(const struct change *change, const char *path, s
     if (status != WCODEC_OK)
         return status;
     status = wcodec_segment_find(reader, &file, err);
+    if (status == WCODEC_OK && file.d != change->manifest.d)
+        status = wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                             "vectors of %" PRIu64 " dimensions, but the manifest says %" PRIu64,
+                             file.d, change->manifest.d);
     if (status == WCODEC_OK && file.m > change->context->limits.max_memory / (8 * file.d))
         status = wcodec_fail(err, WCODEC_ERROR_LIMIT, "anchors larger than the limit of memory");
     if (status == WCODEC_OK) {
@@ -179,6 +183,8 @@ static wcodec_status read_first(const struct change *change, const char *path, s
         status = narrow(allocator, &file, anchors, first, err);
     if (status == WCODEC_OK)
         first->scale = scales[0];
+    else
+        wcodec_error_prefix(err, "%s", path);
     wcodec_free(allocator, anchors);
     wcodec_free(allocator, scales);
     wcodec_reader_close(reader);
@@ -194,10 +200,8 @@ static wcodec_status find_first(const struct change *change, struct first *first
     if (path == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", change->folder);
     const wcodec_status status = read_first(change, path, first, err);
-    if (status != WCODEC_OK)
-        wcodec_error_prefix(err, "%s", path);
     wcodec_free(allocator, path);
-    return status;
+    return wcodec_manifest_missing(status, change->folder, change->manifest.entries[0].file, err);
 }
 
 static wcodec_status write_segment(const struct change *change, const wcodec_vectors *vectors,

@@ -402,6 +402,12 @@ static void damage(void **state)
     expect_open(context, "store", WCODEC_ERROR_CORRUPT,
                 "50 vectors of 6 dimensions, but the manifest says 5 of 6");
     unlink("other");
+    /* The first segment, whose anchors adding takes. */
+    expect_add(context, NULL, &few, WCODEC_OK, "");
+    unlink("store/0000000000000000.wcodec");
+    expect_add(context, NULL, &few, WCODEC_ERROR_CORRUPT, "store: a file that the manifest names");
+    support_put_file("store/0000000000000000.wcodec", "nothing", 7);
+    expect_add(context, NULL, &few, WCODEC_ERROR_CORRUPT, "store/0000000000000000.wcodec: ");
     wcodec_vectors_destroy(vectors);
     wcodec_context_destroy(context);
     clear();
