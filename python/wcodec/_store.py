@@ -37,7 +37,8 @@ class Added(NamedTuple):
     energy: float
     """Mean squared distance of rows to decoded rows."""
     recall: float | None
-    """Recall@10 as measured on some of the rows; None where bits were asked for."""
+    """Recall@10 as measured on some of the rows; None where bits, or the store's first segment,
+    decided."""
 
 
 class StoreInfo(NamedTuple):
@@ -120,7 +121,8 @@ class VectorStore:
             rows: [n, d] of float32, float16 or bfloat16.
             first_id: of the first row; the others follow. None: the first that was never used.
             bits: a dimension, 0.5 to 7, that residuals take. None: by recall.
-            recall: recall@10 of rows that must be reached, measured on 200 of them (None: 0.95).
+            recall: recall@10 of rows that must be reached, measured on 200 of them (None: 0.95; of a
+                store that has vectors: as exact as its first segment).
             progress: as that of wcodec.compress().
 
         Raises:
@@ -135,12 +137,12 @@ class VectorStore:
         options.progress = watch.progress
         block = _vectors._block(rows)
         first, report = ctypes.c_uint64(_number("first_id", first_id, _NEXT)), c.wcodec_vectors_report()
-        trained = None if self._trained is None else self._trained._handle.handle
+        trained = self._trained  # kept: another thread may replace it
         self._call(
             lib.wcodec_vectors_store_add,
             self._context.handle,
             os.fsencode(self.path),
-            trained,
+            None if trained is None else trained._handle.handle,
             _vectors._rows(block),
             options,
             ctypes.byref(first),
@@ -227,7 +229,8 @@ class VectorStore:
     def info(self) -> StoreInfo:
         """What is in it."""
         info = c.wcodec_vectors_store_info()
-        lib.wcodec_vectors_store_describe(self._store().handle, info)
+        store = self._store()  # kept: another thread may reload
+        lib.wcodec_vectors_store_describe(store.handle, info)
         return StoreInfo(*(getattr(info, name) for name in StoreInfo._fields))
 
     def __len__(self) -> int:
