@@ -51,6 +51,7 @@ static wcodec_status read_file(wcodec_context *context, const char *path, uint64
 {
     struct stat st;
     size_t done = 0;
+    int error = 0;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return wcodec_fail(err, errno == ENOENT ? WCODEC_ERROR_NOT_FOUND : WCODEC_ERROR_IO,
@@ -65,11 +66,17 @@ static wcodec_status read_file(wcodec_context *context, const char *path, uint64
         const ssize_t some = read(fd, bytes + done, (size_t)st.st_size - done);
         if (some < 0 && errno == EINTR)
             continue;
-        if (some <= 0)
+        if (some <= 0) {
+            error = some < 0 ? errno : 0;
             break;
+        }
         done += (size_t)some;
     }
     close(fd);
+    if (error != 0) {
+        wcodec_free(&context->allocator, bytes);
+        return wcodec_fail(err, WCODEC_ERROR_IO, "%s: %s", path, strerror(error));
+    }
     if (bytes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", path);
     bytes[done] = 0;

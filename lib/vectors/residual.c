@@ -244,7 +244,7 @@ static wcodec_status choose(struct scan *scan, double wanted, float *scale, doub
     }
     if (*recall < 0)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "a recall of %.4g is not reached by %d bits a dimension, but %.4g",
+                           "a recall of %.6g is not reached by %d bits a dimension, but %.4g",
                            wanted, BITS_LAST, most);
     return WCODEC_OK;
 }

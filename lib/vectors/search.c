@@ -74,17 +74,18 @@ static int compare_keys(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static float product_of(const float *a, const float *b, size_t width)
+static double product_of(const float *a, const float *b, size_t width)
 {
     double sum = 0;
     for (size_t j = 0; j < width; j++)
         sum += (double)a[j] * (double)b[j];
-    return (float)sum;
+    return sum;
 }
 
+/* Also where its square is no binary32. */
 static float length_of(const float *a, size_t width)
 {
-    return sqrtf(product_of(a, a, width));
+    return (float)sqrt(product_of(a, a, width));
 }
 
 /* Squared distances of a query to the anchors of a segment, or products. */

@@ -34,7 +34,7 @@ static wcodec_status take_lock(struct change *change, wcodec_error *err)
         wcodec_store_path(&change->context->allocator, change->folder, WCODEC_STORE_LOCK_NAME);
     if (path == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", change->folder);
-    change->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    change->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     const int error = change->lock < 0                              ? errno
                       : flock(change->lock, LOCK_EX | LOCK_NB) != 0 ? errno
                                                                     : 0;
@@ -258,6 +258,8 @@ wcodec_status wcodec_vectors_store_add(wcodec_context *context, const char *path
     const bool is_asked = options != NULL && (options->bits != 0 || options->recall != 0);
     struct first own = {.scale = 0};
     uint64_t first = 0;
+    if (context == NULL)
+        return wcodec_context_usable(context, err);
     if (vectors != NULL && rows->dimensions != vectors->dimensions)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "anchors of %" PRIu64 " dimensions for vectors of %" PRIu64,
@@ -358,6 +360,8 @@ wcodec_status wcodec_vectors_store_remove(wcodec_context *context, const char *p
 {
     struct change change;
     uint8_t **bits = NULL;
+    if (context == NULL)
+        return wcodec_context_usable(context, err);
     wcodec_status status = begin(&change, context, path, 0, err);
     if (status == WCODEC_OK) {
         bits = wcodec_alloc_array(&context->allocator, change.manifest.count, sizeof *bits);
