@@ -214,7 +214,8 @@ static wcodec_status read_sizes(struct ensemble *e, const wcodec_rssm_options *g
         if (wcodec_reader_find(e->reader, name, &number, NULL) != WCODEC_OK)
             break;
     }
-    o->mode = given == NULL ? WCODEC_RSSM_PRODUCTION : given->mode;
+    o->mode = given->mode;
+    o->memory = given->memory;
     const wcodec_rssm_options sizes = *o;
     status = wcodec_rssm_options_check(&sizes, o, err);
     return status == WCODEC_OK ? wcodec_rssm_limit(e->reader->context, o, err) : status;

@@ -306,6 +306,11 @@ static void test_refused(void **unused)
     names = (wcodec_rssm_names){.u_r = long_name};
     assert_int_equal(wcodec_rssm_open(reader, NULL, &names, &rssm, &err), WCODEC_ERROR_USAGE);
     free(long_name);
+    wcodec_rssm_options elsewhere;
+    wcodec_rssm_options_init(&elsewhere);
+    elsewhere.memory = "nowhere";
+    assert_int_equal(wcodec_rssm_open(reader, &elsewhere, NULL, &rssm, &err), WCODEC_ERROR_BACKEND);
+    assert_non_null(strstr(err.text, "memory of nowhere was asked for"));
     names = (wcodec_rssm_names){.delta_head = "missing"};
     assert_int_equal(wcodec_rssm_open(reader, NULL, &names, &rssm, &err), WCODEC_ERROR_NOT_FOUND);
     const long calls = allocator.calls, balance = allocator.balance;
