@@ -124,7 +124,8 @@ class GRU(torch.nn.GRU):
             hidden = hidden.reshape(shape)
         units = self._take()
         for layer in range(self.num_layers):
-            if values.stride(2) != 1:
+            # The library takes a stride of 0, which expand() makes, for none given.
+            if values.stride(2) != 1 or 0 in values.stride():
                 values = values.contiguous()
             made = self._output(steps, batch, directions * self.hidden_size)
             for direction in range(directions):

@@ -46,6 +46,9 @@ def test_beside_torch(layers, bias, batch_first, bidirectional):
     same(ours, theirs, x[0])
     same(ours, theirs, x[0], torch.randn(count, 37))
     same(ours, theirs, torch.randn(9, 6, 5).permute(2, 1, 0))
+    same(ours, theirs, torch.randn(1, 6, 9).expand(5, 6, 9))
+    same(ours, theirs, torch.randn(5, 1, 9).expand(5, 6, 9))
+    same(ours, theirs, torch.randn(9).expand(500, 60, 9))
 
 
 def test_large_values_and_types():
