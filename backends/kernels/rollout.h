@@ -394,7 +394,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_tell(const struct wcodec_rollout *r,
         return;
     const float all = wcodec_rollout_total(r, WCODEC_ROLLOUT_EXPONENTIALS);
     float entropy = wcodec_log(all) - wcodec_rollout_total(r, WCODEC_ROLLOUT_ENTROPY) / all;
-    if (!l->bounded) {
+    /* None of what is NaN is above 1e-8. */
+    if (!l->bounded || entropy != entropy) {
         entropy = 0;
         for (uint32_t i = 0; i < l->stochastic; i++) {
             const float p = r->p[i] / all;
