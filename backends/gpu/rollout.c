@@ -76,6 +76,9 @@ bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
                              const struct wcodec_gpu_rollout_limits *limits,
                              struct wcodec_rollout_plan *plan)
 {
+    /* Sums of a loss have an item each. */
+    if (limits->items < WCODEC_ROLLOUT_LOSS_ITEMS)
+        return false;
     /* As few parts as hold all weights; a part that holds less is the faster one of two. */
     for (uint32_t parts = 1; limits->registers && parts <= limits->parts; parts *= 2)
         for (unsigned form = 1; form < WCODEC_ROLLOUT_FORMS; form++)

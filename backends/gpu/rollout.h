@@ -19,7 +19,7 @@ enum wcodec_rollout_form {
 extern const char *const wcodec_rollout_names[WCODEC_ROLLOUT_FORMS];
 
 struct wcodec_gpu_rollout_limits {
-    uint32_t items;  /* of a work-group */
+    uint32_t items;  /* of a work-group: none has room with less than WCODEC_ROLLOUT_LOSS_ITEMS */
     uint32_t parts;  /* most of a member, a power of two */
     uint64_t shared; /* bytes of a work-group */
     bool registers;  /* has it those that hold weights? */

@@ -9,13 +9,12 @@ enum { ITEMS = 512, ITEMS_OF_PROCESSORS = 64 };
 
 static unsigned items_of(const struct wcodec_device *d)
 {
+    const unsigned wanted = d->id->type == CL_DEVICE_TYPE_CPU ? ITEMS_OF_PROCESSORS : ITEMS;
     size_t most = 0;
-    if (d->id->type == CL_DEVICE_TYPE_CPU)
-        return ITEMS_OF_PROCESSORS;
     if (d->cl->clGetDeviceInfo(d->id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof most, &most,
                                NULL) != CL_SUCCESS)
         return ITEMS_OF_PROCESSORS;
-    return most < ITEMS ? (unsigned)most : (unsigned)ITEMS;
+    return most < wanted ? (unsigned)most : wanted;
 }
 
 static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *sizes,

@@ -2,11 +2,12 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Rollouts on devices: what the CPU says, of all sizes; the same again; a device without them,
- * without room, without memory, and one that is lost. */
+ * without room, without memory, and one that is lost. How devices plan them. */
 #include "support_memory.h"
 #include "support_plugins.h"
 #include "support_load.h"
 #include "backends/emulate/fibers.h"
+#include "backends/gpu/rollout.h"
 
 #include <math.h>
 #include <string.h>
@@ -409,6 +410,49 @@ static void test_memory(void **state)
     free(m.memory);
 }
 
+static void expect_plan(const struct wcodec_rollout_plan *p)
+{
+    /* Parts wait for what each of the others makes, so that none may run ahead. */
+    assert_true((p->parts - 1) * p->rows < p->sizes.hidden);
+    assert_true(p->parts * p->rows >= p->sizes.hidden);
+    assert_true(p->vector % 4 == 0 && p->partials % 4 == 0 && p->part_floats % 4 == 0);
+    for (unsigned i = 0; i < WCODEC_ROLLOUT_MATRICES; i++) {
+        const uint32_t columns = i == WCODEC_ROLLOUT_W ? p->sizes.inputs : p->sizes.hidden;
+        assert_true(p->columns[i] % 4 == 0 && p->slices[i] * p->columns[i] >= columns);
+        assert_true(p->slices[i] * p->columns[i] <= p->vector);
+        assert_true(p->slices[i] * p->rows * (3 - i) <= p->partials);
+    }
+}
+
+/* All hidden values, on large devices and on small ones. */
+static void test_plans(void **state)
+{
+    static const struct wcodec_gpu_rollout_limits limits[] = {
+        {512, 16, 227 << 10, true}, {512, 8, 99 << 10, true}, {512, 1, 48 << 10, false},
+        {64, 1, 32 << 10, false},   {32, 1, 16 << 10, false}, {31, 1, 48 << 10, false},
+    };
+    static const uint32_t inputs[] = {1, 64, 4096};
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        unsigned planned = 0;
+        for (uint32_t k = 0; k < 2 * 3 * 4096; k++) {
+            const struct wcodec_rollout_sizes s = {
+                .members = 64,
+                .hidden = k / 6 + 1,
+                .stochastic = k % 2 == 0 ? 1 : k / 6 + 1,
+                .inputs = inputs[k / 2 % 3],
+            };
+            struct wcodec_rollout_plan p;
+            if (!wcodec_gpu_plan_rollout(&s, &limits[i], &p))
+                continue;
+            expect_plan(&p);
+            planned++;
+        }
+        assert_int_equal(planned == 2 * 3 * 4096, i == 0);
+        assert_int_equal(planned == 0, limits[i].items < WCODEC_ROLLOUT_LOSS_ITEMS);
+    }
+}
+
 /* Memory of another device than the context's. */
 static void test_refused(void **state)
 {
@@ -441,6 +485,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices), cmocka_unit_test(test_left_to_cpu),
-        cmocka_unit_test(test_lost), cmocka_unit_test(test_memory), cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_lost),    cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_plans),   cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
