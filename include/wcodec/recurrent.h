@@ -124,7 +124,8 @@ typedef struct wcodec_gru_weights {
 typedef struct wcodec_rssm wcodec_rssm;
 
 /** Make an ensemble of E members. `head` has H + S weights; `delta_head`, which may be NULL, has 10
- * rows of H + S. All are copied, 4 (3 H (H + I + 1)) bytes a member. options may be NULL: defaults.
+ * rows of H + S. All are copied, 12 W (H + I + 1) bytes a member, where W is H rounded up to a
+ * multiple of 32. options may be NULL: defaults.
  *
  * *rssm belongs to the caller, who ends it by wcodec_rssm_destroy() before the context. On failure
  * nothing is left.
@@ -191,10 +192,11 @@ typedef struct wcodec_rssm_memory_info {
     uint64_t reserved[6];
 } wcodec_rssm_memory_info;
 
-/** Bytes of host memory that an ensemble of these options will take, to the byte; nothing is
- * allocated. Whether it fits the context's max_memory is for wcodec_rssm_create() to say. Y, the
- * steps, does not change it: what grows with it are the caller's outputs. options may be NULL:
- * defaults. Returns WCODEC_OK, or WCODEC_ERROR_USAGE (sizes out of range, by name). */
+/** Bytes of host memory that an ensemble of these options will take on the CPU, to the byte; memory
+ * of a device, and for copies to and from it, is not among them. Nothing is allocated. Whether it
+ * fits the context's max_memory is for wcodec_rssm_create() to say. Y, the steps, does not change
+ * it: what grows with it are the caller's outputs. options may be NULL: defaults. Returns
+ * WCODEC_OK, or WCODEC_ERROR_USAGE (sizes out of range, by name). */
 WCODEC_API wcodec_status wcodec_rssm_memory(const wcodec_rssm_options *options,
                                             wcodec_rssm_memory_info *memory, wcodec_error *err);
 
@@ -278,7 +280,8 @@ typedef struct wcodec_rssm_summary {
 } wcodec_rssm_summary;
 
 /** Roll out `steps` steps, Y, 0 to 1000, a member on a thread of the context, or all on its device.
- * Takes 4 E (8 H + S) bytes of memory while it runs. summary may be NULL.
+ * Takes 4 E (8 W + S) bytes of memory while it runs, W as above; a device, memory of its own beside
+ * it. summary may be NULL.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (steps out of range; weight_deltas without a delta_head;
  * after fork()), WCODEC_ERROR_LIMIT, WCODEC_ERROR_MEMORY, WCODEC_ERROR_DEVICE. */
@@ -370,8 +373,8 @@ typedef struct wcodec_gru_arrays {
  * threads at once, except for destroying. */
 typedef struct wcodec_gru wcodec_gru;
 
-/** Make a unit. Weights become binary32 and are copied, 4 (3 H (H + I) + 4 H) bytes with H rounded
- * up to a multiple of 32. options may be NULL: defaults.
+/** Make a unit. Weights become binary32 and are copied, 4 W (3 (H + I) + 6) bytes, where W is H
+ * rounded up to a multiple of 32. options may be NULL: defaults.
  *
  * *gru belongs to the caller, who ends it by wcodec_gru_destroy() before the context. On failure
  * nothing is left.
