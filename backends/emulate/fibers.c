@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define WITH_ADDRESS_SANITIZER
 #endif
@@ -267,6 +268,10 @@ static void lane_prepare(struct wcodec_fibers *f, struct lane *l)
     }
     l->fiber.stack = l->map + f->page;
     l->fiber.stack_size = STACK_SIZE;
+#ifdef WITH_ADDRESS_SANITIZER
+    /* It knows of frames that a stack ended with that was here before. */
+    __asan_unpoison_memory_region(l->fiber.stack, STACK_SIZE);
+#endif
     getcontext(&l->fiber.context);
     l->fiber.context.uc_link = NULL;
     l->fiber.context.uc_stack.ss_sp = l->map + f->page;
