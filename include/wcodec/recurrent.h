@@ -88,8 +88,8 @@ typedef struct wcodec_rssm_options {
     /** Whose memory the weights stay in, and who rolls out: a backend's name ("cuda", "opencl"),
      * which must be that of the context's device, or NULL, the default: the CPU. Where the device
      * has no room for an ensemble of these sizes (its hidden values in a work-group's memory), or
-     * fails and the choice of backends allows it, the CPU takes its place, and the log says so.
-     * Rollouts on a device follow each other. */
+     * fails at a rollout and the choice of backends allows it, the CPU takes its place, and the log
+     * says so. Rollouts on a device follow each other. */
     const char *memory;
 } wcodec_rssm_options;
 

@@ -27,6 +27,7 @@ struct wcodec_rssm_device {
     struct wcodec_queue *queue;
     struct wcodec_staging work; /* there */
     struct wcodec_staging host; /* what comes from there, and goes to it */
+    bool told;                  /* the log has that it rolls out nothing */
 };
 
 static wcodec_status failed(const struct wcodec_rssm_device *d, wcodec_status status,
@@ -182,9 +183,11 @@ wcodec_status wcodec_rssm_device_create(const wcodec_rssm *r, const char *memory
         status = o->backend->queue_create(o->device, &d->queue, &reason);
     if (status == WCODEC_OK)
         status = upload(d, members, &reason);
-    if (status == WCODEC_OK)
+    if (status == WCODEC_OK) {
+        /* A part is larger than what rollouts send. */
+        wcodec_staging_release(&d->owner, &d->host);
         *device = d;
-    else {
+    } else {
         failed(d, status, &reason, err);
         wcodec_rssm_device_destroy(d);
     }
@@ -308,7 +311,11 @@ wcodec_status wcodec_rssm_device_run(struct wcodec_rssm_device *d, struct wcodec
     failed(d, status, &reason, err);
     if (status == WCODEC_ERROR_DEVICE && d->owner.device->cpu_allowed)
         return WCODEC_ERROR_UNSUPPORTED;
-    if (status == WCODEC_ERROR_UNSUPPORTED)
+    pthread_mutex_lock(&d->lock);
+    const bool told = d->told;
+    d->told = d->told || status == WCODEC_ERROR_UNSUPPORTED;
+    pthread_mutex_unlock(&d->lock);
+    if (status == WCODEC_ERROR_UNSUPPORTED && !told)
         wcodec_log(context, WCODEC_LOG_INFO, "%s rolls out nothing, the CPU does: %s",
                    d->owner.device->name, reason.text);
     return status;

@@ -97,7 +97,7 @@ static void measure_anchors(const struct search *search, const struct wcodec_seg
                                      distances);
     else
         for (size_t k = 0; k < s->m; k++)
-            distances[k] = product_of(query, s->anchors + k * s->width, s->width);
+            distances[k] = (float)product_of(query, s->anchors + k * s->width, s->width);
 }
 
 /* What anchors are ordered by. */
