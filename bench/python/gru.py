@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""cuDNN's gated recurrent unit by torch, as a peer of bench/gpu-rollout: one unit of a batch of 5 over 50 steps in a CUDA
-graph, microseconds of a replay, median of 101. Prints a line for each number of hidden values."""
+"""cuDNN's gated recurrent unit by torch, as a peer of bench/gpu-rollout: one unit of a batch of 5
+over 50 steps in a CUDA graph, microseconds of a replay, median of 101. Prints a line for each
+number of hidden values."""
+
 import statistics
 
 import torch

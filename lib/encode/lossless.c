@@ -300,6 +300,9 @@ static wcodec_status try_chunks(const struct wcodec_lossless *l, struct wcodec_c
 /* Coding, and the look that its result is compared with, at once. */
 enum { CODE_ZSTD, CODE_BEST, CODE_TASKS };
 
+/* Bytes of a tensor for which that pays: of less, many are coded at once, each with its memory. */
+enum { BESIDE = 1 << 20 };
+
 struct coding {
     struct wcodec_lossless *lossless;
     struct wcodec_coded *result;
@@ -318,7 +321,7 @@ static wcodec_status code_and_look(struct wcodec_lossless *l, struct wcodec_code
                                    wcodec_error *err)
 {
     struct coding c = {.lossless = l, .result = result};
-    if (l->size < SMALL)
+    if (l->size < BESIDE)
         for (unsigned i = 0; i < CODE_TASKS; i++)
             code_task(&c, i);
     else

@@ -33,7 +33,7 @@ void wcodec_vectors_search_options_init_size(wcodec_vectors_search_options *opti
 
 /* An anchor whose rows are looked at. */
 struct probe {
-    const struct wcodec_segment *segment;
+    const struct wcodec_vectors_segment *segment;
     size_t anchor;
     float base; /* squared distance, or product, of query and anchor */
 };
@@ -89,7 +89,7 @@ static float length_of(const float *a, size_t width)
 }
 
 /* Squared distances of a query to the anchors of a segment, or products. */
-static void measure_anchors(const struct search *search, const struct wcodec_segment *s,
+static void measure_anchors(const struct search *search, const struct wcodec_vectors_segment *s,
                             const float *query, float *distances)
 {
     if (search->options.metric == WCODEC_VECTORS_L2)
@@ -101,8 +101,8 @@ static void measure_anchors(const struct search *search, const struct wcodec_seg
 }
 
 /* What anchors are ordered by. */
-static float anchor_key(const struct search *search, const struct wcodec_segment *s, size_t k,
-                        float distance)
+static float anchor_key(const struct search *search, const struct wcodec_vectors_segment *s,
+                        size_t k, float distance)
 {
     if (search->options.metric == WCODEC_VECTORS_L2)
         return distance;
@@ -113,7 +113,7 @@ static float anchor_key(const struct search *search, const struct wcodec_segment
 }
 
 /* The anchors of a segment that are nearest to a query. */
-static size_t choose_anchors(const struct search *search, const struct wcodec_segment *s,
+static size_t choose_anchors(const struct search *search, const struct wcodec_vectors_segment *s,
                              const float *distances, uint64_t *order)
 {
     const uint64_t probes = search->options.probes;
@@ -137,7 +137,7 @@ static void probe_query(void *opaque, size_t q)
     struct probe *probes = search->probes + q * search->probe_room;
     size_t count = 0;
     for (size_t i = 0; i < search->store->count; i++) {
-        const struct wcodec_segment *s = &search->store->segments[i];
+        const struct wcodec_vectors_segment *s = &search->store->segments[i];
         measure_anchors(search, s, query, distances);
         const size_t chosen = choose_anchors(search, s, distances, order);
         for (size_t j = 0; j < chosen; j++) {
@@ -164,7 +164,8 @@ static float round_vector(const float *from, const float *off, size_t d, size_t 
     return unit;
 }
 
-static bool is_allowed(const struct search *search, const struct wcodec_segment *s, uint32_t row)
+static bool is_allowed(const struct search *search, const struct wcodec_vectors_segment *s,
+                       uint32_t row)
 {
     const uint64_t id = s->first_id + row;
     const uint8_t *allowed = search->options.allowed;
@@ -195,7 +196,7 @@ static void keep_hit(struct hit *hits, size_t k, struct hit hit)
 static float key_of(const struct search *search, const struct probe *probe, size_t i, float factor,
                     int64_t sum, float query_length)
 {
-    const struct wcodec_segment *s = probe->segment;
+    const struct wcodec_vectors_segment *s = probe->segment;
     const float product = factor * (float)sum;
     if (search->options.metric == WCODEC_VECTORS_L2) {
         const float twice = 2 * product;
@@ -213,7 +214,7 @@ static float key_of(const struct search *search, const struct probe *probe, size
 static void look_at(const struct search *search, const struct probe *probe, const int16_t *vector,
                     float unit, float query_length, struct hit *hits)
 {
-    const struct wcodec_segment *s = probe->segment;
+    const struct wcodec_vectors_segment *s = probe->segment;
     const float factor = unit * s->scales[probe->anchor];
     const size_t end = s->begin[probe->anchor + 1], k = (size_t)search->options.k;
     int64_t sums[ROWS];

@@ -72,7 +72,7 @@ wcodec_status wcodec_segment_read_indices(const struct wcodec_segment_file *file
                                           uint64_t count, uint32_t *indices, wcodec_error *err);
 
 /* A segment in memory. Rows are in the order of their anchors, and of their numbers within one. */
-struct wcodec_segment {
+struct wcodec_vectors_segment {
     size_t n, m, d;
     size_t width;  /* of anchors: d up to a multiple of WCODEC_NEAREST_GROUP; zeros */
     size_t stride; /* of codes: d up to a multiple of WCODEC_CODES_GROUP; zeros */
@@ -91,11 +91,12 @@ struct wcodec_segment {
 };
 
 wcodec_status wcodec_segment_load(wcodec_context *context, const wcodec_reader *reader,
-                                  struct wcodec_segment *segment, wcodec_error *err);
-void wcodec_segment_free(const wcodec_allocator *allocator, struct wcodec_segment *segment);
-uint64_t wcodec_segment_memory(const struct wcodec_segment *segment);
+                                  struct wcodec_vectors_segment *segment, wcodec_error *err);
+void wcodec_segment_free(const wcodec_allocator *allocator, struct wcodec_vectors_segment *segment);
+uint64_t wcodec_segment_memory(const struct wcodec_vectors_segment *segment);
 
-static inline bool wcodec_segment_is_removed(const struct wcodec_segment *segment, uint64_t row)
+static inline bool wcodec_segment_is_removed(const struct wcodec_vectors_segment *segment,
+                                             uint64_t row)
 {
     return segment->removed != NULL && (segment->removed[row / 8] >> row % 8 & 1) != 0;
 }
@@ -106,7 +107,7 @@ struct wcodec_vectors_store {
     uint64_t d, next_id;
     uint64_t rows, removed; /* of all segments; removed ones are not among rows */
     size_t count;
-    struct wcodec_segment *segments;
+    struct wcodec_vectors_segment *segments;
 };
 
 #endif

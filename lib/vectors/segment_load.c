@@ -13,12 +13,12 @@
 
 enum { BLOCK = WCODEC_VECTORS_BLOCK, LANES = WCODEC_NEAREST_LANES, PIECE = 8 << 20 };
 
-static size_t lanes_of(const struct wcodec_segment *s)
+static size_t lanes_of(const struct wcodec_vectors_segment *s)
 {
     return (s->m + LANES - 1) / LANES * LANES;
 }
 
-uint64_t wcodec_segment_memory(const struct wcodec_segment *s)
+uint64_t wcodec_segment_memory(const struct wcodec_vectors_segment *s)
 {
     const uint64_t anchors = (uint64_t)(s->m + lanes_of(s)) * s->width * sizeof(float) +
                              (uint64_t)s->m * (sizeof(float) + sizeof(size_t)),
@@ -26,7 +26,7 @@ uint64_t wcodec_segment_memory(const struct wcodec_segment *s)
     return anchors + rows;
 }
 
-void wcodec_segment_free(const wcodec_allocator *allocator, struct wcodec_segment *segment)
+void wcodec_segment_free(const wcodec_allocator *allocator, struct wcodec_vectors_segment *segment)
 {
     wcodec_free(allocator, segment->anchors);
     wcodec_free(allocator, segment->panels);
@@ -39,7 +39,8 @@ void wcodec_segment_free(const wcodec_allocator *allocator, struct wcodec_segmen
     wcodec_free(allocator, segment->removed);
 }
 
-static wcodec_status allocate(wcodec_context *context, struct wcodec_segment *s, wcodec_error *err)
+static wcodec_status allocate(wcodec_context *context, struct wcodec_vectors_segment *s,
+                              wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
     if (wcodec_segment_memory(s) > context->limits.max_memory)
@@ -61,7 +62,7 @@ static wcodec_status allocate(wcodec_context *context, struct wcodec_segment *s,
     return WCODEC_OK;
 }
 
-static void put_panels(struct wcodec_segment *s)
+static void put_panels(struct wcodec_vectors_segment *s)
 {
     for (size_t k = 0; k < lanes_of(s); k++)
         wcodec_vectors_put_lane(s->panels, k, k < s->m ? s->anchors + k * s->width : NULL, s->width,
@@ -69,7 +70,7 @@ static void put_panels(struct wcodec_segment *s)
 }
 
 /* Where rows stand in the order of their anchors; place: of each row. */
-static void order_rows(struct wcodec_segment *s, const uint32_t *index, uint32_t *place)
+static void order_rows(struct wcodec_vectors_segment *s, const uint32_t *index, uint32_t *place)
 {
     size_t at = 0;
     memset(s->begin, 0, (s->m + 1) * sizeof *s->begin);
@@ -88,9 +89,9 @@ static void order_rows(struct wcodec_segment *s, const uint32_t *index, uint32_t
     s->begin[0] = 0;
 }
 
-static wcodec_status read_codes(const struct wcodec_segment_file *file, struct wcodec_segment *s,
-                                const wcodec_allocator *allocator, const uint32_t *place,
-                                wcodec_error *err)
+static wcodec_status read_codes(const struct wcodec_segment_file *file,
+                                struct wcodec_vectors_segment *s, const wcodec_allocator *allocator,
+                                const uint32_t *place, wcodec_error *err)
 {
     const uint64_t most = s->d < PIECE ? PIECE / s->d : 1, room = most < s->n ? most : s->n;
     int8_t *piece = wcodec_alloc_array(allocator, room, s->d);
@@ -113,7 +114,7 @@ static wcodec_status read_codes(const struct wcodec_segment_file *file, struct w
 
 static void measure_anchor(void *opaque, size_t k)
 {
-    const struct wcodec_segment *s = opaque;
+    const struct wcodec_vectors_segment *s = opaque;
     const float *anchor = s->anchors + k * s->width;
     for (size_t i = s->begin[k]; i < s->begin[k + 1]; i++) {
         const int8_t *code = s->codes + i * s->stride;
@@ -130,7 +131,7 @@ static void measure_anchor(void *opaque, size_t k)
 }
 
 static wcodec_status read_rows(wcodec_context *context, const struct wcodec_segment_file *file,
-                               struct wcodec_segment *s, wcodec_error *err)
+                               struct wcodec_vectors_segment *s, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
     uint32_t *index = wcodec_alloc_array(allocator, s->n, sizeof *index),
@@ -152,18 +153,19 @@ static wcodec_status read_rows(wcodec_context *context, const struct wcodec_segm
 }
 
 wcodec_status wcodec_segment_load(wcodec_context *context, const wcodec_reader *reader,
-                                  struct wcodec_segment *segment, wcodec_error *err)
+                                  struct wcodec_vectors_segment *segment, wcodec_error *err)
 {
     struct wcodec_segment_file file;
     wcodec_status status = wcodec_segment_find(reader, &file, err);
     if (status != WCODEC_OK)
         return status;
-    struct wcodec_segment s = {.n = (size_t)file.n,
-                               .m = (size_t)file.m,
-                               .d = (size_t)file.d,
-                               .width = (size_t)wcodec_align_u64(file.d, WCODEC_NEAREST_GROUP),
-                               .stride = (size_t)wcodec_align_u64(file.d, WCODEC_CODES_GROUP),
-                               .coded_size = file.coded_size};
+    struct wcodec_vectors_segment s = {
+        .n = (size_t)file.n,
+        .m = (size_t)file.m,
+        .d = (size_t)file.d,
+        .width = (size_t)wcodec_align_u64(file.d, WCODEC_NEAREST_GROUP),
+        .stride = (size_t)wcodec_align_u64(file.d, WCODEC_CODES_GROUP),
+        .coded_size = file.coded_size};
     status = allocate(context, &s, err);
     if (status == WCODEC_OK)
         status = wcodec_segment_read_anchors(&file, &context->allocator, s.width, s.anchors,

@@ -44,7 +44,7 @@ void wcodec_vectors_store_describe(const wcodec_vectors_store *store,
 static struct wcodec_vectors_store *create(wcodec_context *context, size_t count, wcodec_error *err)
 {
     struct wcodec_vectors_store *store = wcodec_alloc_zeroed(&context->allocator, sizeof *store);
-    struct wcodec_segment *segments =
+    struct wcodec_vectors_segment *segments =
         wcodec_alloc_array(&context->allocator, count, sizeof *segments);
     if (store == NULL || segments == NULL) {
         wcodec_free(&context->allocator, store);
@@ -95,7 +95,7 @@ static wcodec_status open_segment(wcodec_context *context, const char *path,
 
 static wcodec_status load_segment(const struct wcodec_vectors_store *store, const char *path,
                                   const struct wcodec_manifest_entry *entry,
-                                  struct wcodec_segment *segment, wcodec_error *err)
+                                  struct wcodec_vectors_segment *segment, wcodec_error *err)
 {
     wcodec_reader *reader;
     wcodec_status status = wcodec_reader_open_path(store->context, path, &reader, err);
@@ -120,7 +120,7 @@ static wcodec_status add_segment(struct wcodec_vectors_store *store, const char 
                                  const struct wcodec_manifest_entry *entry, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &store->context->allocator;
-    struct wcodec_segment *segment = &store->segments[store->count];
+    struct wcodec_vectors_segment *segment = &store->segments[store->count];
     char name[WCODEC_STORE_NAME_SIZE];
     uint8_t *removed = NULL;
     wcodec_store_segment_name(entry->file, name);

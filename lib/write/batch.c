@@ -276,6 +276,10 @@ static void note_item_failure(struct work *w, uint64_t position,
     note_failure(w, position, status, error);
 }
 
+/* Bytes of a payload that is put together by a copy: larger ones would take more memory, a copy for
+ * each thread, than they save in time. */
+enum { SMALL_PAYLOAD = 16 << 10 };
+
 /* Of a small tensor, when it has been verified. */
 static wcodec_status settle_small(struct work *w, struct wcodec_coded *coded, const uint8_t *data,
                                   uint64_t *hash, wcodec_error *err)
@@ -302,7 +306,7 @@ static void settle(struct work *w, uint64_t position, struct wcodec_write_batch_
     const uint64_t begin = wcodec_phase_begin(&w->batch->phases);
     const bool verify = w->batch->settings.verify;
     const wcodec_leaf_fn leaf = w->batch->output->original.leaf;
-    if (item->coded.payload_size <= WCODEC_LEAF_BYTES)
+    if (item->coded.payload_size <= SMALL_PAYLOAD)
         status = settle_small(w, &item->coded, data, &item->payload_hash, &error);
     else if (verify)
         status = wcodec_coded_settle(w->batch->context, &w->settings, leaf, &item->coded, data,

@@ -79,7 +79,10 @@ class VectorStore:
 
     def _call(self, function: Any, *arguments: Any, watch: Watch | None = None) -> None:
         error = c.wcodec_error()
-        made = lambda: int(function(*arguments, error))  # noqa: E731
+
+        def made() -> int:
+            return int(function(*arguments, error))
+
         status = made() if watch is None else watch.run(made)
         check(status, error, files=(self.path,), missing_file=function is lib.wcodec_vectors_open)
 
@@ -121,8 +124,8 @@ class VectorStore:
             rows: [n, d] of float32, float16 or bfloat16.
             first_id: of the first row; the others follow. None: the first that was never used.
             bits: a dimension, 0.5 to 7, that residuals take. None: by recall.
-            recall: recall@10 of rows that must be reached, measured on 200 of them (None: 0.95; of a
-                store that has vectors: as exact as its first segment).
+            recall: recall@10 of rows that must be reached, measured on 200 of them (None: 0.95;
+                of a store that has vectors: as exact as its first segment).
             progress: as that of wcodec.compress().
 
         Raises:
@@ -136,7 +139,10 @@ class VectorStore:
         watch = Watch(progress)
         options.progress = watch.progress
         block = _vectors._block(rows)
-        first, report = ctypes.c_uint64(_number("first_id", first_id, _NEXT)), c.wcodec_vectors_report()
+        first, report = (
+            ctypes.c_uint64(_number("first_id", first_id, _NEXT)),
+            c.wcodec_vectors_report(),
+        )
         trained = self._trained  # kept: another thread may replace it
         self._call(
             lib.wcodec_vectors_store_add,

@@ -69,7 +69,7 @@ PAGES = ["README.md", "SAFETENSORS.md", "TUTORIAL.md", "ENGINES.md", "../doc/com
 @pytest.mark.parametrize("page", PAGES)
 def test_names_in_pages(page):
     text = (PACKAGE / page).read_text()
-    modules = {"torch", "numpy", "jax", "engines", "distributed", "vectors"}
+    modules = {"torch", "numpy", "jax", "engines", "distributed", "nn", "vectors"}
     for name in set(re.findall(r"`wcodec\.([a-zA-Z_]+)", text)):
         assert name in modules or hasattr(wcodec, name), name
     for target in re.findall(r"\]\(([A-Za-z./]+)", text):
