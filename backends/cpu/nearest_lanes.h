@@ -3,8 +3,9 @@
 
 /* The nearest anchor by vectors: a lane an anchor, so that each sum is made in the order of plain
  * C. Included after a level's operations: lanes_t of WIDTH numbers, lanes_load(), lanes_store(),
- * lanes_set(), lanes_square(a, b) and lanes_add(), lanes_keep(), which keeps lesser distances
- * and their numbers, and codes_product(vector, codes, dimensions), at most WCODEC_CODES_EXACT. */
+ * lanes_set(), lanes_subtract(), lanes_multiply() and lanes_add(), lanes_keep(), which keeps lesser
+ * distances and their numbers, and codes_product(vector, codes, dimensions), at most
+ * WCODEC_CODES_EXACT. */
 #ifndef WCODEC_CPU_NEAREST_LANES_H
 #define WCODEC_CPU_NEAREST_LANES_H
 
@@ -24,6 +25,12 @@ struct best {
     float distance[LANES];
     uint32_t index[LANES];
 };
+
+INLINE lanes_t lanes_square(lanes_t a, lanes_t b)
+{
+    const lanes_t difference = lanes_subtract(a, b);
+    return lanes_multiply(difference, difference);
+}
 
 /* Of lanes to one: equal ones by the lower number. */
 INLINE void choose(const struct best *best, float *distance, uint32_t *index)

@@ -11,15 +11,6 @@
 
 #include <string.h>
 
-/* 4 bits of exponent, no infinities. Subnormal numbers are made as those of F16 are. */
-static inline uint32_t bits_of_e4m3(uint32_t byte)
-{
-    const uint32_t bits = (byte & 0x7F) << 20, normal = bits + (120u << 23),
-                   subnormal = wcodec_f32_bits(wcodec_f32_of_bits(bits | 121u << 23) - 0x1p-6f),
-                   magnitude = (byte & 0x78) == 0 ? subnormal : normal;
-    return (byte & 0x80) << 24 | magnitude | ((byte & 0x7F) == 0x7F ? 0x7F800000 : 0);
-}
-
 #define WIDEN(name, type, expression) \
     static void widen_##name(const void *from, float *to) \
     { \
@@ -38,7 +29,7 @@ WIDEN(f16, uint16_t, wcodec_f32_bits_of_f16(e))
 WIDEN(f32, uint32_t, e)
 WIDEN(i8, int8_t, wcodec_f32_bits((float)e))
 WIDEN(u8, uint8_t, wcodec_f32_bits((float)e))
-WIDEN(e4m3, uint8_t, bits_of_e4m3(e))
+WIDEN(e4m3, uint8_t, wcodec_f32_bits_of_e4m3(e))
 WIDEN(e5m2, uint8_t, wcodec_f32_bits_of_f16((uint32_t)e << 8))
 
 #define WIDEN_FUNCTIONS \

@@ -34,4 +34,13 @@ static inline uint32_t wcodec_f32_bits_of_f16(uint32_t h)
     return sign | (infinite & 0x7f800000) | (normal & (magnitude + 0x38000000)) | (~normal & small);
 }
 
+/* F8_E4M3: 4 bits of exponent, no infinities. Subnormal numbers are made as those of F16 are. */
+static inline uint32_t wcodec_f32_bits_of_e4m3(uint32_t byte)
+{
+    const uint32_t bits = (byte & 0x7F) << 20, normal = bits + (120u << 23),
+                   subnormal = wcodec_f32_bits(wcodec_f32_of_bits(bits | 121u << 23) - 0x1p-6f),
+                   magnitude = (byte & 0x78) == 0 ? subnormal : normal;
+    return (byte & 0x80) << 24 | magnitude | ((byte & 0x7F) == 0x7F ? 0x7F800000 : 0);
+}
+
 #endif

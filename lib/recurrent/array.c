@@ -28,17 +28,6 @@ bool wcodec_recurrent_dtype(wcodec_dtype dtype)
     }
 }
 
-/* 4 bits of exponent, 3 of mantissa, no infinities. */
-static float of_e4m3(unsigned byte)
-{
-    const unsigned exponent = byte >> 3 & 15, mantissa = byte & 7;
-    float magnitude = exponent == 0 ? ldexpf((float)mantissa, -9)
-                                    : ldexpf((float)(8 + mantissa), (int)exponent - 10);
-    if ((byte & 0x7F) == 0x7F)
-        magnitude = NAN;
-    return (byte & 0x80) != 0 ? -magnitude : magnitude;
-}
-
 float wcodec_recurrent_element(wcodec_dtype dtype, const void *data, size_t i)
 {
     const uint8_t *bytes = data;
@@ -58,7 +47,7 @@ float wcodec_recurrent_element(wcodec_dtype dtype, const void *data, size_t i)
     case WCODEC_DTYPE_F8_E5M2:
         return wcodec_f32_of_bits(wcodec_f32_bits_of_f16((uint32_t)bytes[i] << 8));
     case WCODEC_DTYPE_F8_E4M3:
-        return of_e4m3(bytes[i]);
+        return wcodec_f32_of_bits(wcodec_f32_bits_of_e4m3(bytes[i]));
     case WCODEC_DTYPE_I8:
         return (float)(int8_t)bytes[i];
     default:

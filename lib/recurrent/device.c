@@ -42,13 +42,9 @@ static wcodec_status find_device(const wcodec_rssm *r, const char *memory,
                                  struct wcodec_opened **opened, wcodec_error *err)
 {
     struct wcodec_opened *o;
-    const wcodec_status status = wcodec_backends_device(r->context, &o, err);
+    const wcodec_status status = wcodec_backends_device_of(r->context, memory, &o, err);
     if (status != WCODEC_OK)
         return status;
-    if (strcmp(memory, o->backend->name) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_BACKEND,
-                           "memory of %s was asked for, but this context decodes with %s", memory,
-                           o->name);
     if (o->backend->rollouts == NULL)
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
                            "%s (%s) rolls out no recurrent models: the CPU does", o->name,

@@ -5,6 +5,7 @@
 #include "recurrent/gru.h"
 
 #include "backends/cpu/cpu_level.h"
+#include "core/bytes.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -27,7 +28,7 @@ void wcodec_gru_options_init_size(wcodec_gru_options *options, size_t size)
 /* Numbers of all weights. */
 static uint64_t floats_of(const wcodec_gru_options *o)
 {
-    const uint64_t width = (o->hidden + BLOCK - 1) / BLOCK * BLOCK;
+    const uint64_t width = wcodec_align_u64(o->hidden, BLOCK);
     return width * (WCODEC_GRU_SUMS + 2 + 3 * (o->inputs + o->hidden));
 }
 
@@ -118,7 +119,7 @@ wcodec_status wcodec_gru_create(wcodec_context *context, const wcodec_gru_option
         g->allocator = context->allocator;
         g->hidden = (size_t)o.hidden;
         g->inputs = (size_t)o.inputs;
-        g->width = (g->hidden + BLOCK - 1) / BLOCK * BLOCK;
+        g->width = (size_t)wcodec_align_u64(o.hidden, BLOCK);
         g->form = o.form;
         wcodec_cpu_gates_dsp_init(&g->dsp, wcodec_cpu_levels() & context->cpu_mask);
     }

@@ -5,6 +5,7 @@
 #include "recurrent/device.h"
 
 #include "backends/cpu/cpu_level.h"
+#include "core/bytes.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -159,7 +160,7 @@ static wcodec_status take_weights(wcodec_rssm *r, const wcodec_gru_weights *memb
 
 static size_t width_of(const wcodec_rssm_options *o)
 {
-    return (size_t)(o->hidden + WCODEC_RSSM_BLOCK - 1) / WCODEC_RSSM_BLOCK * WCODEC_RSSM_BLOCK;
+    return (size_t)wcodec_align_u64(o->hidden, WCODEC_RSSM_BLOCK);
 }
 
 /* Of all members and heads. */

@@ -410,6 +410,21 @@ wcodec_status wcodec_opened_allocate(struct wcodec_opened *opened, enum wcodec_m
                : status;
 }
 
+wcodec_status wcodec_backends_device_of(wcodec_context *context, const char *memory,
+                                        struct wcodec_opened **opened, wcodec_error *err)
+{
+    struct wcodec_opened *o;
+    const wcodec_status status = wcodec_backends_device(context, &o, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (strcmp(memory, o->backend->name) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_BACKEND,
+                           "memory of %s was asked for, but this context decodes with %s", memory,
+                           o->name);
+    *opened = o;
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_opened_check_memory(const struct wcodec_opened *opened, const char *memory,
                                          const char *what, wcodec_error *err)
 {

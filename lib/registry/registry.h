@@ -51,6 +51,12 @@ wcodec_status wcodec_opened_allocate(struct wcodec_opened *opened, enum wcodec_m
                                      uint64_t size, struct wcodec_memory **memory,
                                      wcodec_error *err);
 
+/* The context's device, if it is one of the backend `memory`, which is not NULL: what is to stay in
+ * its memory is not put elsewhere. WCODEC_ERROR_BACKEND, and what wcodec_backends_device()
+ * returns. */
+wcodec_status wcodec_backends_device_of(wcodec_context *context, const char *memory,
+                                        struct wcodec_opened **opened, wcodec_error *err);
+
 /* Callers' memory must not be mistaken for this device's: `memory`, which is not NULL, names the
  * backend whose it is, and `what` what it holds ("destinations"). WCODEC_ERROR_BACKEND,
  * WCODEC_ERROR_UNSUPPORTED. */

@@ -15,13 +15,9 @@ wcodec_status wcodec_resident_on_device(wcodec_resident *resident, const char *m
     struct wcodec_opened *o;
     if (memory == NULL)
         return WCODEC_OK;
-    wcodec_status status = wcodec_backends_device(resident->context, &o, err);
+    const wcodec_status status = wcodec_backends_device_of(resident->context, memory, &o, err);
     if (status != WCODEC_OK)
         return status;
-    if (strcmp(memory, o->backend->name) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_BACKEND,
-                           "memory of %s was asked for, but this context decodes with %s", memory,
-                           o->name);
     if (!(o->listing.capabilities & WCODEC_DEVICE_PRODUCTS))
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
                            "%s (%s) has no products with resident tensors: host memory has",

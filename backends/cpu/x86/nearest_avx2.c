@@ -2,38 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The AVX2 level: the nearest anchor. */
-#include <immintrin.h>
-
-#include "backends/cpu/inline.h"
-
-typedef __m256 lanes_t;
-enum { WIDTH = 8 };
-
-INLINE lanes_t lanes_load(const float *p)
-{
-    return _mm256_loadu_ps(p);
-}
-
-INLINE void lanes_store(float *p, lanes_t a)
-{
-    _mm256_storeu_ps(p, a);
-}
-
-INLINE lanes_t lanes_set(float value)
-{
-    return _mm256_set1_ps(value);
-}
-
-INLINE lanes_t lanes_add(lanes_t a, lanes_t b)
-{
-    return _mm256_add_ps(a, b);
-}
-
-INLINE lanes_t lanes_square(lanes_t a, lanes_t b)
-{
-    const lanes_t difference = _mm256_sub_ps(a, b);
-    return _mm256_mul_ps(difference, difference);
-}
+#include "backends/cpu/x86/floats256.h"
 
 INLINE void lanes_keep(lanes_t distance, unsigned first, float *best, void *index)
 {
