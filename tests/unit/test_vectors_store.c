@@ -458,8 +458,8 @@ static void manifests(void **state)
         HEAD FIRST "segment 2 first 30 rows 20 removed 0 by 0\n",
         HEAD FIRST "more\n",
         "wcodec-vectors 1\ndimensions 65537\nnext 100\nfiles 9\n",
-        "wcodec-vectors 1\ndimensions 6\nnext 4294967295\nfiles 9\n"
-        "segment 2 first 0 rows 4294967295 removed 0 by 0\n",
+        ("wcodec-vectors 1\ndimensions 6\nnext 4294967295\nfiles 9\n"
+         "segment 2 first 0 rows 4294967295 removed 0 by 0\n"),
     };
     wcodec_error err;
     (void)state;
