@@ -82,7 +82,7 @@ _wcodec () {
         devices|version) options+=' --json' ;;
         test) options+=' --base= --base-depth= --json --recursive --quick --filelist=' ;;
         verify) options+=' --base= --base-depth= --json --recursive --xxh128=' ;;
-        bench) options+=' --json --iterations= --sample= --level= --fast --best --tune= --tile= --profile= --predict=' ;;
+        bench) options+=' --json --iterations= --sample= --recurrent --level= --fast --best --tune= --tile= --profile= --predict=' ;;
         report) options+=' --output= --force --png= --original= --no-exponents' ;;
         esac
         COMPREPLY=($(compgen -W "$options" -- "$word"))

@@ -101,6 +101,7 @@ complete -c wcodec -n '__fish_seen_subcommand_from verify' -l xxh128 -x -d 'Hash
 complete -c wcodec -n '__fish_seen_subcommand_from test' -l quick -d 'Structure and index only'
 complete -c wcodec -n '__fish_seen_subcommand_from bench' -s n -l iterations -x -d 'Runs of each measurement'
 complete -c wcodec -n '__fish_seen_subcommand_from bench' -l sample -x -d 'Bytes of a class at most'
+complete -c wcodec -n '__fish_seen_subcommand_from bench' -l recurrent -d 'Recurrent models, no files'
 complete -c wcodec -n '__fish_seen_subcommand_from report' -l png -r -F -d 'The plots as a picture'
 complete -c wcodec -n '__fish_seen_subcommand_from report' -l original -r -F -d 'Original of a lossy model'
 complete -c wcodec -n '__fish_seen_subcommand_from report' -l no-exponents -d 'Read the index only'

@@ -28,9 +28,7 @@ struct coder {
     wcodec_context *context;
     const struct bench_class *class;
     wcodec_encode_options encode;
-    uint8_t *coded;
-    size_t coded_size;
-    size_t capacity;
+    struct bench_bytes coded;
     const wcodec_reader *reader;
     uint8_t *decoded;
     uint64_t decoded_size;
@@ -133,19 +131,19 @@ void bench_report(struct bench *bench, const struct bench_class *class,
         print_result(bench, class, result, rate);
 }
 
-static int keep_coded(void *opaque, const void *data, size_t size)
+int bench_keep(void *opaque, const void *data, size_t size)
 {
-    struct coder *c = opaque;
-    if (size > c->capacity - c->coded_size) {
-        size_t capacity = (c->coded_size + size) * 2;
-        uint8_t *more = realloc(c->coded, capacity);
+    struct bench_bytes *b = opaque;
+    if (size > b->capacity - b->size) {
+        size_t capacity = (b->size + size) * 2;
+        uint8_t *more = realloc(b->data, capacity);
         if (!more)
             return ENOMEM;
-        c->coded = more;
-        c->capacity = capacity;
+        b->data = more;
+        b->capacity = capacity;
     }
-    memcpy(c->coded + c->coded_size, data, size);
-    c->coded_size += size;
+    memcpy(b->data + b->size, data, size);
+    b->size += size;
     return 0;
 }
 
@@ -160,12 +158,13 @@ static bool run_encode(void *opaque)
     const struct bench_class *class = c->class;
     wcodec_writer *writer;
     wcodec_error err = {0};
-    c->coded_size = 0;
+    c->coded.size = 0;
     if (class->opaque)
-        return wcodec_compress_memory(c->context, class->data, (size_t) class->size, keep_coded, c,
-                                      &c->encode, NULL, &err) == WCODEC_OK ||
+        return wcodec_compress_memory(c->context, class->data, (size_t) class->size, bench_keep,
+                                      &c->coded, &c->encode, NULL, &err) == WCODEC_OK ||
                fail(c, &err);
-    if (wcodec_writer_create(c->context, keep_coded, c, &c->encode, &writer, &err) != WCODEC_OK)
+    if (wcodec_writer_create(c->context, bench_keep, &c->coded, &c->encode, &writer, &err) !=
+        WCODEC_OK)
         return fail(c, &err);
     wcodec_status status = WCODEC_OK;
     wcodec_dtype dtype = class->dtype == WCODEC_DTYPE_OTHER ? WCODEC_DTYPE_U8 : class->dtype;
@@ -214,7 +213,8 @@ static bool time_decode(struct coder *c, struct bench *bench, struct bench_resul
 {
     wcodec_reader *reader;
     wcodec_error err = {0};
-    if (wcodec_reader_open_memory(c->context, c->coded, c->coded_size, &reader, &err) != WCODEC_OK)
+    if (wcodec_reader_open_memory(c->context, c->coded.data, c->coded.size, &reader, &err) !=
+        WCODEC_OK)
         return fail(c, &err);
     c->reader = reader;
     bool good = true;
@@ -242,7 +242,7 @@ static bool time_encode(struct coder *c, struct bench *bench, struct bench_resul
         r->operation = verify ? "encode-verify" : "encode";
         r->verification = verify;
         good = bench_time(c->app, run_encode, c, &r->seconds, &r->runs);
-        r->coded = c->coded_size;
+        r->coded = c->coded.size;
         if (good)
             bench_report(bench, c->class, r);
     }
@@ -259,7 +259,7 @@ static bool time_wcodec(struct app *app, struct bench *bench, struct coder *c, u
                              .backend = backend,
                              .level = app->options.level,
                              .threads = wcodec_context_threads(c->context),
-                             .coded = c->coded_size};
+                             .coded = c->coded.size};
     bool good = (!encode || time_encode(c, bench, &r)) && time_decode(c, bench, &r);
     wcodec_context_destroy(c->context);
     return good;
@@ -267,13 +267,13 @@ static bool time_wcodec(struct app *app, struct bench *bench, struct coder *c, u
 
 static bool time_device(struct app *app, struct bench *bench, struct coder *c, const char *backend)
 {
-    struct bench_device on = {.backend = backend, .coded = c->coded_size};
+    struct bench_device on = {.backend = backend, .coded = c->coded.size};
     wcodec_reader *reader;
     wcodec_error err = {0};
     if (!(on.context = app_make_context(app, app->options.threads, backend)))
         return false;
-    bool good = wcodec_reader_open_memory(on.context, c->coded, c->coded_size, &reader, &err) ==
-                    WCODEC_OK ||
+    bool good = wcodec_reader_open_memory(on.context, c->coded.data, c->coded.size, &reader,
+                                          &err) == WCODEC_OK ||
                 fail(c, &err);
     if (good) {
         on.reader = reader;
@@ -325,7 +325,7 @@ static bool bench_class(struct app *app, struct bench *bench, const struct bench
     bool good = c.decoded && time_wcodec(app, bench, &c, 1, "cpu", true) &&
                 (threads <= 1 || time_wcodec(app, bench, &c, threads, "cpu", true)) &&
                 time_backends(app, bench, &c);
-    free(c.coded);
+    free(c.coded.data);
     free(c.decoded);
     return good && bench_peers(app, bench, class);
 }
@@ -359,6 +359,10 @@ void command_bench(struct app *app)
                                          "1234.123",    "100.0 %"};
     const struct options *o = &app->options;
     struct bench bench = {.app = app};
+    if (o->recurrent) {
+        bench_recurrent(app);
+        return;
+    }
     if (o->files.count == 0) {
         app_fail(app, EXIT_USAGE, "bench what? Give .wcodec, safetensors or other files");
         return;

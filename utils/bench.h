@@ -70,6 +70,15 @@ void bench_report(struct bench *bench, const struct bench_class *class,
 bool bench_time(struct app *app, bool (*work)(void *opaque), void *opaque, double *seconds,
                 unsigned *runs);
 
+/* What a writer writes, in memory; the caller frees the data. bench_keep() is a wcodec_write_fn
+ * whose argument is a struct bench_bytes. */
+struct bench_bytes {
+    uint8_t *data;
+    size_t size;
+    size_t capacity;
+};
+int bench_keep(void *opaque, const void *data, size_t size);
+
 /* A container of the class, open with a context of the backend. */
 struct bench_device {
     const char *backend;
@@ -81,6 +90,28 @@ struct bench_device {
 /* Kernels by the device's own clock, and loads to its memory. */
 bool bench_device(struct app *app, struct bench *bench, const struct bench_class *class,
                   const struct bench_device *on);
+
+/* --recurrent: rollouts, units and features of training states, in place of files. */
+void bench_recurrent(struct app *app);
+
+/* One line of its results; what is 0 or NULL is not said. */
+struct recurrent_result {
+    const char *operation, *backend;
+    unsigned threads, runs;
+    uint64_t ensemble, hidden, steps;
+    uint64_t count;               /* of what is done at once: rollouts, sequences, states */
+    double seconds;               /* for all of them */
+    double flop;                  /* of them, in products of matrices */
+    double share;                 /* of this and the rollout after it */
+    uint64_t estimated, measured; /* bytes */
+};
+
+struct recurrent_bench;
+void bench_recurrent_report(struct recurrent_bench *bench, const struct recurrent_result *result);
+
+/* Memory of ensembles by hidden size and members: what the library says beforehand, and what it
+ * takes. */
+bool bench_recurrent_memory(struct app *app, struct recurrent_bench *bench);
 
 /* memcpy, zstd -1, -3 and -19, and lz4 if it is built in, each on one thread. */
 bool bench_peers(struct app *app, struct bench *bench, const struct bench_class *class);

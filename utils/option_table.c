@@ -439,6 +439,8 @@ const struct option_row option_table[] = {
      "runs of each, of which the median counts (default 5)"},
     {"sample", 0, "SIZE", BIT(BENCH), BIT(BENCH), set_size, TO(sample), NOT_A_SIZE,
      "at most that much of each dtype"},
+    {"recurrent", 0, NULL, BIT(BENCH), BIT(BENCH), set_flag, TO(recurrent), NULL,
+     "measure recurrent models of a training's course, and no files"},
     {.listed = BIT(TEST), .help = "      --backend=all     on every device, one after the other"},
     {.listed = BIT(BENCH), .help = "      --backend=all     decode on every backend"},
     {"output", 'o', "FILE", WRITES | PLACES, WRITES | PLACES, set_text, TO(output), NULL,

@@ -103,6 +103,7 @@ struct options {
     bool quick;
     unsigned iterations;
     uint64_t sample; /* bench: bytes of a class at most; 0: all */
+    bool recurrent;  /* bench: recurrent models, no files */
 
     const char *subcommand; /* of vectors */
     wcodec_vectors_options train;

@@ -179,7 +179,9 @@ WCODEC_API wcodec_status wcodec_rssm_open(const wcodec_reader *reader,
                                           wcodec_error *err);
 
 /** Sizes and mode of an ensemble, as of one that was opened, to *options, which were filled by
- * wcodec_rssm_options_init(). Never fails. */
+ * wcodec_rssm_options_init(). Their `memory` says who rolls out: the name of the device's backend,
+ * which lives as long as the context, or NULL, the CPU, also where it took a device's place. Never
+ * fails. */
 WCODEC_API void wcodec_rssm_sizes(const wcodec_rssm *rssm, wcodec_rssm_options *options);
 
 /** What an ensemble takes of the context's allocator. */

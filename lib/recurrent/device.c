@@ -316,3 +316,11 @@ wcodec_status wcodec_rssm_device_run(struct wcodec_rssm_device *d, struct wcodec
                    d->owner.device->name, reason.text);
     return status;
 }
+
+const char *wcodec_rssm_device_name(struct wcodec_rssm_device *d)
+{
+    pthread_mutex_lock(&d->lock);
+    const bool is_left = d->told || atomic_load(&d->owner.device->lost);
+    pthread_mutex_unlock(&d->lock);
+    return is_left ? NULL : d->owner.device->backend->name;
+}

@@ -244,11 +244,13 @@ wcodec_status wcodec_rssm_create(wcodec_context *context, const wcodec_rssm_opti
 
 void wcodec_rssm_sizes(const wcodec_rssm *rssm, wcodec_rssm_options *options)
 {
-    const wcodec_rssm_options own = {.ensemble = rssm->members,
-                                     .hidden = rssm->hidden,
-                                     .stochastic = rssm->stochastic,
-                                     .inputs = rssm->inputs,
-                                     .mode = rssm->mode};
+    const wcodec_rssm_options own = {
+        .ensemble = rssm->members,
+        .hidden = rssm->hidden,
+        .stochastic = rssm->stochastic,
+        .inputs = rssm->inputs,
+        .mode = rssm->mode,
+        .memory = rssm->device == NULL ? NULL : wcodec_rssm_device_name(rssm->device)};
     wcodec_options_set(options, options->struct_size, &own, sizeof own);
 }
 

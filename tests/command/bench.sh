@@ -61,6 +61,25 @@ if [ -s /proc/self/status ] || ! [ -r /proc/self/status ]; then
 else
     run 1 "$WCODEC" bench -n 1 /proc/self/status; says 'no ordinary file'
 fi
+# Recurrent models: all rows, and an ensemble's memory as it was said.
+run 0 "$WCODEC" bench --recurrent -n 1 -T 2 --json; quiet; json out
+json_is out '{(r["operation"], r["threads"]) for r in d["results"]} == {("memory", 1), ("features", 1)} |
+    {(o, t) for o in ("open", "rollout", "open-step", "step", "sequences", "features-batch") for t in (1, 2)}'
+json_is out '{(r["ensemble"], r["hidden"], r["steps"]) for r in d["results"] if r["operation"] == "rollout"} ==
+    {(5, h, 50) for h in (64, 128, 256, 512, 1024)}'
+json_is out 'all(r["seconds"] > 0 and r["iterations"] >= 1 for r in d["results"] if r["operation"] != "memory")'
+json_is out 'all(0 < r["share"] < 1 for r in d["results"] if r["operation"] == "open")'
+json_is out 'all(r["gflop_per_s"] > 0 for r in d["results"] if r["operation"] in ("rollout", "sequences"))'
+json_is out '{(r["ensemble"], r["hidden"]) for r in d["results"] if r["measured_bytes"]} ==
+    {(e, h) for e in (1, 3, 5, 10) for h in (64, 128, 256, 512, 1024)}'
+json_is out 'all(r["ensemble"] * r["hidden"] * (r["hidden"] + 64) * 12 < r["measured_bytes"] and
+    abs(r["estimated_bytes"] / r["measured_bytes"] - 1) < 0.05 for r in d["results"] if r["operation"] == "memory")'
+run 0 "$WCODEC" bench --recurrent -n 1 -T 1
+prints '^OPERATION  *BACKEND  *THREADS  *MEMBERS  *HIDDEN  *STEPS  *COUNT  *US EACH  *GFLOP/S  *SHARE  *ESTIMATED  *MEASURED$'
+prints '^rollout  *cpu  *1  *5  *256  *50  *1  *[0-9.]*  *[0-9.]*  *-  *-  *-$'
+run 2 "$WCODEC" bench --recurrent a.safetensors; says 'bench --recurrent measures no files'
+run 1 "$WCODEC" bench --recurrent -n 1 -T 1 --memory-limit=64MiB --json; json out
+says 'memory'
 head -c 100 a.safetensors.wcodec >cut.wcodec
 run 3 "$WCODEC" bench -n 1 cut.wcodec
 rm cut.wcodec

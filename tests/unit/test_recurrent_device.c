@@ -181,6 +181,15 @@ static void begin_at(struct model *m, unsigned beginning)
         m->features[0] = NAN;
 }
 
+/* Whose memory an ensemble is in, as its sizes say it. */
+static const char *memory_of(const wcodec_rssm *rssm)
+{
+    wcodec_rssm_options sizes;
+    wcodec_rssm_options_init(&sizes);
+    wcodec_rssm_sizes(rssm, &sizes);
+    return sizes.memory;
+}
+
 static void try_shape(wcodec_context *context, const char *name, const struct sizes *n)
 {
     struct model m;
@@ -201,6 +210,9 @@ static void try_shape(wcodec_context *context, const char *name, const struct si
                                              NULL, &err),
                          WCODEC_OK);
     }
+    assert_null(memory_of(cpu));
+    if (strcmp(name, "fake") != 0 || wcodec_fibers_supported())
+        assert_string_equal(memory_of(device), name);
     wcodec_rssm_destroy(device);
     wcodec_rssm_destroy(cpu);
     free(m.memory);
@@ -290,6 +302,7 @@ static void test_left_to_cpu(void **state)
         assert_int_equal(roll(device, use, true, &on_device, &err), WCODEC_OK);
         assert_memory_equal(&on_device, &on_cpu, sizeof on_cpu);
         assert_true(strstr(lines.text, i == 1 ? "the CPU does" : "the CPU rolls them out") != NULL);
+        assert_null(memory_of(device));
         wcodec_rssm_destroy(device);
         wcodec_rssm_destroy(cpu);
         wcodec_context_destroy(context);
@@ -324,6 +337,8 @@ static bool lost_at(unsigned at, const struct model *m, const char *backend)
     if (made)
         status = roll(rssm, m, true, &on_device, &err);
     const bool lost = strstr(lines.text, "is used no more") != NULL || status != WCODEC_OK;
+    if (made)
+        assert_true((memory_of(rssm) == NULL) == lost);
     if (status == WCODEC_OK)
         expect_said(m, &on_device, &on_cpu);
     else {
