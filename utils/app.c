@@ -104,6 +104,8 @@ int exit_code_of(wcodec_status status)
         return EXIT_CORRUPT;
     case WCODEC_ERROR_BACKEND:
         return EXIT_BACKEND;
+    case WCODEC_ERROR_BUSY:
+        return EXIT_BUSY;
     case WCODEC_ERROR_MEMORY:
     case WCODEC_ERROR_IO:
     case WCODEC_ERROR_LIMIT:

@@ -9,7 +9,14 @@
 #include "utils/progress.h"
 #include <sys/types.h>
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CORRUPT = 3, EXIT_BACKEND = 4 };
+enum {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_CORRUPT = 3,
+    EXIT_BACKEND = 4,
+    EXIT_BUSY = 5
+};
 
 /* A file that this run has made. */
 struct made_file {

@@ -93,7 +93,10 @@ typedef enum wcodec_status {
     /** Data is intact but not what it was compared with. */
     WCODEC_ERROR_MISMATCH = 11,
     /** The request is right, but this build or this backend cannot do it. */
-    WCODEC_ERROR_UNSUPPORTED = 12
+    WCODEC_ERROR_UNSUPPORTED = 12,
+    /** Another process, or thread, is changing what the call would change; it did nothing, and may
+     * be tried again. */
+    WCODEC_ERROR_BUSY = 13
 } wcodec_status;
 
 /** A short constant English description of a status ("corrupt data"), also for values that are

@@ -211,17 +211,18 @@ WCODEC_API void wcodec_vectors_close(wcodec_vectors_store *store);
 
 /** Add rows to the store in the folder `path`, which is made if there is none, as one more segment.
  * They get ids that follow each other, from *first_id on, or, where first_id is NULL or it points
- * to UINT64_MAX, from the first on that was never used; that is then put there. Ids are never used
- * again. vectors NULL: the anchors are those of the store's first segment. Without bits and recall
- * in the options, residuals have the scale that they have there, or the larger one that they need.
+ * to UINT64_MAX, from the first on that was never used; that is then put there. Ids are below 2^63
+ * and never used again. vectors NULL: the anchors are those of the store's first segment. Without
+ * bits and recall in the options, residuals have the scale that they have there, or the larger one
+ * that they need.
  *
  * The segment is written and synced before the manifest is replaced by rename. So whatever happens,
- * all of them are in the store or none; where another process is adding or removing,
- * WCODEC_ERROR_IO. `options` and `report` may be NULL.
+ * all of them are in the store or none, and a folder that was made for a store that is not there
+ * then is gone. `options` and `report` may be NULL.
  *
  * Returns what wcodec_vectors_compress() and wcodec_vectors_open() do; WCODEC_ERROR_USAGE also for
- * ids that were used, for other dimensions than the store's, and for a new store without
- * `vectors`. */
+ * ids that were used or too large, for other dimensions than the store's, and for a new store
+ * without `vectors`; WCODEC_ERROR_BUSY where another process or thread is changing the store. */
 WCODEC_API wcodec_status wcodec_vectors_store_add(wcodec_context *context, const char *path,
                                                   const wcodec_vectors *vectors,
                                                   const wcodec_vector_rows *rows,

@@ -38,6 +38,8 @@ const char *wcodec_status_string(wcodec_status status)
         return "data differs";
     case WCODEC_ERROR_UNSUPPORTED:
         return "not supported";
+    case WCODEC_ERROR_BUSY:
+        return "in use";
     }
     return "unknown status";
 }

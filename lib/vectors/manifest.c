@@ -206,7 +206,7 @@ wcodec_status wcodec_manifest_parse(const wcodec_allocator *allocator, const cha
     bool good = take_number(&at, "dimensions ", &m.d) && take_end(&at) &&
                 take_number(&at, "next ", &m.next_id) && take_end(&at) &&
                 take_number(&at, "files ", &m.next_file) && take_end(&at) && m.d != 0 &&
-                m.d <= DIMENSIONS_MAX;
+                m.d <= DIMENSIONS_MAX && m.next_id <= WCODEC_STORE_IDS;
     while (status == WCODEC_OK && good && at < end) {
         struct wcodec_manifest_entry entry;
         good = take_entry(&at, &entry) && fits(&m, &entry);
@@ -235,6 +235,9 @@ wcodec_status wcodec_manifest_read(wcodec_context *context, const char *folder,
     if (path == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", folder);
     wcodec_status status = read_file(context, path, TEXT_MAX, &text, &size, err);
+    if (status == WCODEC_ERROR_NOT_FOUND)
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE,
+                             "%s: no store of vectors: it has no " WCODEC_MANIFEST_NAME, folder);
     if (status == WCODEC_OK) {
         status =
             wcodec_manifest_parse(&context->allocator, (const char *)text, size, manifest, err);

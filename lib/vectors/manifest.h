@@ -13,6 +13,9 @@
 
 enum { WCODEC_STORE_NAME_SIZE = 32 };
 
+/* All ids are below it: signed numbers hold them. */
+#define WCODEC_STORE_IDS (UINT64_C(1) << 63)
+
 struct wcodec_manifest_entry {
     uint64_t file; /* number of the segment's file */
     uint64_t first_id, rows;
@@ -33,7 +36,7 @@ char *wcodec_store_path(const wcodec_allocator *allocator, const char *folder, c
 void wcodec_store_segment_name(uint64_t file, char name[WCODEC_STORE_NAME_SIZE]);
 void wcodec_store_removed_name(uint64_t file, char name[WCODEC_STORE_NAME_SIZE]);
 
-/* WCODEC_ERROR_NOT_FOUND: there is none. */
+/* WCODEC_ERROR_USAGE: there is none. */
 wcodec_status wcodec_manifest_read(wcodec_context *context, const char *folder,
                                    struct wcodec_manifest *manifest, wcodec_error *err);
 /* From its text, `size` bytes. */

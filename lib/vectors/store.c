@@ -152,9 +152,6 @@ static wcodec_status open_store(wcodec_context *context, const char *folder,
     struct wcodec_manifest manifest;
     uint64_t memory = 0;
     wcodec_status status = wcodec_manifest_read(context, folder, &manifest, err);
-    if (status == WCODEC_ERROR_NOT_FOUND)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "%s: no store of vectors: it has no " WCODEC_MANIFEST_NAME, folder);
     if (status != WCODEC_OK)
         return status;
     struct wcodec_vectors_store *made = create(context, manifest.count, err);

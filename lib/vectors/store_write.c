@@ -1,122 +1,21 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Changing a store: files are written first, and count when the manifest that names them is there.
- * What a writer that was killed has left is overwritten by the next, since its number is free, or,
- * where it had its temporary name yet, removed. */
+/* Adding to a store, and removing from it. */
 #include "coding/lossy.h"
 #include "core/bytes.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/safefile.h"
-#include "vectors/manifest.h"
 #include "vectors/segment.h"
+#include "vectors/store_change.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-struct change {
-    wcodec_context *context;
-    const char *folder;
-    int lock;
-    struct wcodec_manifest manifest;
-};
-
-static wcodec_status take_lock(struct change *change, wcodec_error *err)
-{
-    char *path =
-        wcodec_store_path(&change->context->allocator, change->folder, WCODEC_STORE_LOCK_NAME);
-    if (path == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", change->folder);
-    change->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    const int error = change->lock < 0                              ? errno
-                      : flock(change->lock, LOCK_EX | LOCK_NB) != 0 ? errno
-                                                                    : 0;
-    wcodec_free(&change->context->allocator, path);
-    if (error == EWOULDBLOCK)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "%s: another is changing the store",
-                           change->folder);
-    if (error != 0)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "%s: cannot lock: %s", change->folder,
-                           strerror(error));
-    return WCODEC_OK;
-}
-
-/* A name that wcodec_safefile_open() gives a file of a store: ".NAME.XXXXXX". */
-static bool is_temporary(const char *name)
-{
-    enum { SUFFIX = 7, DIGITS = 16 };
-    static const char *const ends[] = {".wcodec", ".removed"};
-    const size_t length = strlen(name);
-    if (name[0] != '.' || length <= SUFFIX + 1 || name[length - SUFFIX] != '.')
-        return false;
-    const char *base = name + 1;
-    const size_t rest = length - SUFFIX - 1;
-    if (rest == strlen(WCODEC_MANIFEST_NAME) && strncmp(base, WCODEC_MANIFEST_NAME, rest) == 0)
-        return true;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (strspn(base, "0123456789abcdef") == DIGITS && rest == DIGITS + strlen(ends[i]) &&
-            strncmp(base + DIGITS, ends[i], rest - DIGITS) == 0)
-            return true;
-    return false;
-}
-
-/* With the lock held, temporary files are of writers that were killed. They only take room: what
- * cannot be removed is left. */
-static void remove_temporaries(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    if (dir == NULL)
-        return;
-    for (const struct dirent *d; (d = readdir(dir)) != NULL;)
-        if (is_temporary(d->d_name))
-            unlinkat(dirfd(dir), d->d_name, 0);
-    closedir(dir);
-}
-
-/* d: of a store that is to be made if there is none; 0: there must be one. */
-static wcodec_status begin(struct change *change, wcodec_context *context, const char *folder,
-                           uint64_t d, wcodec_error *err)
-{
-    *change = (struct change){.context = context, .folder = folder, .lock = -1};
-    wcodec_status status = wcodec_context_usable(context, err);
-    if (status == WCODEC_OK && d != 0 && mkdir(folder, 0777) != 0 && errno != EEXIST)
-        status = wcodec_fail(err, WCODEC_ERROR_IO, "%s: cannot make the folder: %s", folder,
-                             strerror(errno));
-    if (status == WCODEC_OK)
-        status = take_lock(change, err);
-    if (status != WCODEC_OK)
-        return status;
-    status = wcodec_manifest_read(context, folder, &change->manifest, err);
-    /* A change takes a number for each segment at most, or one. */
-    if (status == WCODEC_OK && change->manifest.next_file >= UINT64_MAX - change->manifest.count)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "%s: no numbers of files are left", folder);
-    if (status == WCODEC_OK)
-        remove_temporaries(folder);
-    if (status != WCODEC_ERROR_NOT_FOUND)
-        return status;
-    if (d == 0)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "%s: no store of vectors: it has no " WCODEC_MANIFEST_NAME, folder);
-    change->manifest.d = d;
-    return WCODEC_OK;
-}
-
-static void end(struct change *change)
-{
-    wcodec_manifest_free(&change->context->allocator, &change->manifest);
-    if (change->lock >= 0)
-        close(change->lock);
-}
-
-static wcodec_status choose_ids(const struct change *change, const wcodec_vector_rows *rows,
-                                const uint64_t *asked, uint64_t *first, wcodec_error *err)
+static wcodec_status choose_ids(const struct wcodec_store_change *change,
+                                const wcodec_vector_rows *rows, const uint64_t *asked,
+                                uint64_t *first, wcodec_error *err)
 {
     const uint64_t next = change->manifest.next_id;
     *first = asked == NULL || *asked == UINT64_MAX ? next : *asked;
@@ -124,11 +23,10 @@ static wcodec_status choose_ids(const struct change *change, const wcodec_vector
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "%s: id %" PRIu64 " was used: the first that never was is %" PRIu64,
                            change->folder, *first, next);
-    /* UINT64_MAX is no vector's. */
-    if (rows->count >= UINT64_MAX - *first)
+    if (*first > WCODEC_STORE_IDS || rows->count > WCODEC_STORE_IDS - *first)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "%s: there are no %" PRIu64 " ids from %" PRIu64 " on", change->folder,
-                           rows->count, *first);
+                           "%s: %" PRIu64 " ids from %" PRIu64 " on are not all below 2^63",
+                           change->folder, rows->count, *first);
     return WCODEC_OK;
 }
 
@@ -154,8 +52,8 @@ static wcodec_status narrow(const wcodec_allocator *allocator,
     return WCODEC_OK;
 }
 
-static wcodec_status read_first(const struct change *change, const char *path, struct first *first,
-                                wcodec_error *err)
+static wcodec_status read_first(const struct wcodec_store_change *change, const char *path,
+                                struct first *first, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &change->context->allocator;
     struct wcodec_segment_file file;
@@ -191,7 +89,8 @@ static wcodec_status read_first(const struct change *change, const char *path, s
     return status;
 }
 
-static wcodec_status find_first(const struct change *change, struct first *first, wcodec_error *err)
+static wcodec_status find_first(const struct wcodec_store_change *change, struct first *first,
+                                wcodec_error *err)
 {
     const wcodec_allocator *allocator = &change->context->allocator;
     char name[WCODEC_STORE_NAME_SIZE];
@@ -204,9 +103,9 @@ static wcodec_status find_first(const struct change *change, struct first *first
     return wcodec_manifest_missing(status, change->folder, change->manifest.entries[0].file, err);
 }
 
-static wcodec_status write_segment(const struct change *change, const wcodec_vectors *vectors,
-                                   const wcodec_vector_rows *rows, float scale,
-                                   const wcodec_vectors_compress_options *options,
+static wcodec_status write_segment(const struct wcodec_store_change *change,
+                                   const wcodec_vectors *vectors, const wcodec_vector_rows *rows,
+                                   float scale, const wcodec_vectors_compress_options *options,
                                    wcodec_vectors_report *report, wcodec_error *err)
 {
     static const struct wcodec_safefile_attributes attributes = {
@@ -229,7 +128,7 @@ static wcodec_status write_segment(const struct change *change, const wcodec_vec
     return status;
 }
 
-static wcodec_status add(struct change *change, const wcodec_vectors *vectors,
+static wcodec_status add(struct wcodec_store_change *change, const wcodec_vectors *vectors,
                          const wcodec_vector_rows *rows, float scale,
                          const wcodec_vectors_compress_options *options, uint64_t first,
                          wcodec_vectors_report *report, wcodec_error *err)
@@ -244,7 +143,7 @@ static wcodec_status add(struct change *change, const wcodec_vectors *vectors,
         .file = m->next_file, .first_id = first, .rows = rows->count};
     m->next_file++;
     m->next_id = first + rows->count;
-    return wcodec_manifest_write(change->context, change->folder, m, err);
+    return wcodec_store_commit(change, err);
 }
 
 wcodec_status wcodec_vectors_store_add(wcodec_context *context, const char *path,
@@ -254,7 +153,7 @@ wcodec_status wcodec_vectors_store_add(wcodec_context *context, const char *path
                                        uint64_t *first_id, wcodec_vectors_report *report,
                                        wcodec_error *err)
 {
-    struct change change;
+    struct wcodec_store_change change;
     const bool is_asked = options != NULL && (options->bits != 0 || options->recall != 0);
     struct first own = {.scale = 0};
     uint64_t first = 0;
@@ -266,7 +165,7 @@ wcodec_status wcodec_vectors_store_add(wcodec_context *context, const char *path
                            vectors->dimensions, rows->dimensions);
     /* A folder is made for who brings anchors. */
     wcodec_status status =
-        begin(&change, context, path, vectors != NULL ? rows->dimensions : 0, err);
+        wcodec_store_begin(&change, context, path, vectors != NULL ? rows->dimensions : 0, err);
     if (status == WCODEC_OK && rows->dimensions != change.manifest.d)
         status = wcodec_fail(err, WCODEC_ERROR_USAGE,
                              "%s: vectors of %" PRIu64 " dimensions, but those there have %" PRIu64,
@@ -284,7 +183,7 @@ wcodec_status wcodec_vectors_store_add(wcodec_context *context, const char *path
     if (status == WCODEC_OK && first_id != NULL)
         *first_id = first;
     wcodec_free(&context->allocator, own.vectors.anchor);
-    end(&change);
+    wcodec_store_end(&change);
     return status;
 }
 
@@ -302,7 +201,7 @@ static size_t find_entry(const struct wcodec_manifest *m, uint64_t id)
     return low < m->count && m->entries[low].first_id <= id ? low : m->count;
 }
 
-static wcodec_status read_bits(const struct change *change, size_t i, uint8_t **bits,
+static wcodec_status read_bits(const struct wcodec_store_change *change, size_t i, uint8_t **bits,
                                wcodec_error *err)
 {
     const struct wcodec_manifest_entry *entry = &change->manifest.entries[i];
@@ -318,7 +217,8 @@ static wcodec_status read_bits(const struct change *change, size_t i, uint8_t **
 }
 
 /* Set the bit of an id; bits: of each segment, NULL where none was set yet. */
-static wcodec_status mark(struct change *change, uint8_t **bits, uint64_t id, wcodec_error *err)
+static wcodec_status mark(struct wcodec_store_change *change, uint8_t **bits, uint64_t id,
+                          wcodec_error *err)
 {
     struct wcodec_manifest *m = &change->manifest;
     const size_t i = find_entry(m, id);
@@ -337,8 +237,8 @@ static wcodec_status mark(struct change *change, uint8_t **bits, uint64_t id, wc
     return WCODEC_OK;
 }
 
-static wcodec_status remove_ids(struct change *change, uint8_t **bits, const uint64_t *ids,
-                                uint64_t count, wcodec_error *err)
+static wcodec_status remove_ids(struct wcodec_store_change *change, uint8_t **bits,
+                                const uint64_t *ids, uint64_t count, wcodec_error *err)
 {
     struct wcodec_manifest *m = &change->manifest;
     wcodec_status status = WCODEC_OK;
@@ -351,18 +251,17 @@ static wcodec_status remove_ids(struct change *change, uint8_t **bits, const uin
         status = wcodec_removed_write(change->context, change->folder, m->entries[i].removed_file,
                                       bits[i], m->entries[i].rows, err);
     }
-    return status == WCODEC_OK ? wcodec_manifest_write(change->context, change->folder, m, err)
-                               : status;
+    return status == WCODEC_OK ? wcodec_store_commit(change, err) : status;
 }
 
 wcodec_status wcodec_vectors_store_remove(wcodec_context *context, const char *path,
                                           const uint64_t *ids, uint64_t count, wcodec_error *err)
 {
-    struct change change;
+    struct wcodec_store_change change;
     uint8_t **bits = NULL;
     if (context == NULL)
         return wcodec_context_usable(context, err);
-    wcodec_status status = begin(&change, context, path, 0, err);
+    wcodec_status status = wcodec_store_begin(&change, context, path, 0, err);
     if (status == WCODEC_OK) {
         bits = wcodec_alloc_array(&context->allocator, change.manifest.count, sizeof *bits);
         if (bits == NULL)
@@ -375,6 +274,6 @@ wcodec_status wcodec_vectors_store_remove(wcodec_context *context, const char *p
     for (size_t i = 0; bits != NULL && i < change.manifest.count; i++)
         wcodec_free(&context->allocator, bits[i]);
     wcodec_free(&context->allocator, bits);
-    end(&change);
+    wcodec_store_end(&change);
     return status;
 }

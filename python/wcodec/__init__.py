@@ -14,6 +14,7 @@ from ._context import release
 from ._describe import devices
 from ._errors import (
     BackendError,
+    BusyError,
     CancelledError,
     CorruptError,
     DeviceError,
@@ -53,6 +54,7 @@ __version__ = "0.1.0"
 __all__ = [
     "RSSM",
     "BackendError",
+    "BusyError",
     "CancelledError",
     "CorruptError",
     "DeviceError",

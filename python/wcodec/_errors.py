@@ -72,6 +72,12 @@ class MissingFileError(FileError, FileNotFoundError):
     _errno = errno.ENOENT
 
 
+class BusyError(FileError, BlockingIOError):
+    """Another process, or thread, is changing it; nothing was done, and it may be tried again."""
+
+    _errno = errno.EAGAIN
+
+
 class ExistsError(FileError, FileExistsError):
     """The output is there already, and `force` was not given."""
 
@@ -133,4 +139,5 @@ BY_STATUS: dict[int, type[WcodecError]] = {
     c.WCODEC_ERROR_NOT_FOUND: TensorNotFoundError,
     c.WCODEC_ERROR_MISMATCH: MismatchError,
     c.WCODEC_ERROR_UNSUPPORTED: UnsupportedError,
+    c.WCODEC_ERROR_BUSY: BusyError,
 }

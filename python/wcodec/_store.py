@@ -130,8 +130,8 @@ class VectorStore:
 
         Raises:
             UsageError: shapes, options, rows with NaN, ids that were used, no anchors.
-            FileError: another process is changing the store. UnsupportedError, CorruptError,
-            CancelledError, LimitError, OutOfMemoryError.
+            BusyError: another process or thread is changing the store. UnsupportedError,
+            CorruptError, FileError, CancelledError, LimitError, OutOfMemoryError.
         """
         options = c.wcodec_vectors_compress_options()
         lib.wcodec_vectors_compress_options_init_size(options, ctypes.sizeof(options))
@@ -161,14 +161,24 @@ class VectorStore:
         return Added(ids, report.coded_size, report.bits, report.energy, reached)
 
     def remove(self, ids: Iterable[int]) -> None:
-        """Remove the vectors of these ids, all or none. TensorNotFoundError: one is not there."""
+        """Remove the vectors of these ids, all or none.
+
+        Raises:
+            TensorNotFoundError: one is not there. UsageError: what is no id. BusyError: another
+            process or thread is changing the store.
+        """
         import numpy as np
 
-        wanted = np.asarray(list(ids) if not hasattr(ids, "__array__") else ids)
-        if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
+        given = ids if hasattr(ids, "__array__") else np.array(list(ids), object)
+        wanted = np.asarray(given)
+        whole = wanted.dtype.kind in "iu" or all(
+            isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in wanted.flat
+        )
+        if wanted.ndim != 1 or not whole:
             raise UsageError("ids are a sequence of whole numbers")
-        if wanted.size and wanted.min() < 0:
-            raise UsageError(f"id {wanted.min()} is below 0")
+        for i in (wanted.min(), wanted.max()) if wanted.size else ():
+            if not 0 <= int(i) < 1 << 63:
+                raise UsageError(f"id {i} is not from 0 to 2^63 - 1")
         wanted = np.ascontiguousarray(wanted, np.uint64)
         self._call(
             lib.wcodec_vectors_store_remove,

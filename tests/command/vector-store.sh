@@ -75,6 +75,15 @@ run 0 "$WCODEC" vectors search --nearest=1 store few.npy; prints '^1: 1 ('
 if grep -q '^0: 0 ' "$work/out"; then fail 'a removed vector is found'; else pass; fi
 run 0 "$WCODEC" vectors info store; prints 'store: 518 vectors'; prints '2 vectors removed'
 
+# Another process has the lock; a first add that fails leaves nothing.
+"$PYTHON" -c 'import fcntl, subprocess, sys
+lock = open("store/lock")
+fcntl.flock(lock, fcntl.LOCK_EX)
+sys.exit(subprocess.run(sys.argv[1:], close_fds=True).returncode)' "$WCODEC" vectors remove store 5 2>"$work/busy"
+is $? 5
+is "$(cat "$work/busy")" 'wcodec: error: store: another is changing the store'
+run 2 "$WCODEC" vectors add new nan.npy; says 'row 7: element 11 is NaN'; missing new
+
 cp store/vectors.manifest before
 refused () {
     code=$1 text=$2
@@ -96,6 +105,9 @@ refused 2 'takes no option --first-id' compress --first-id=3 -o x.wcodec all.npy
 refused 2 'takes no option --output' remove -o x.wcodec store
 refused 2 'takes a store, and one file' add store
 refused 2 'store: id 1019 was used: the first that never was is 1020' add --first-id=1019 store all.npy
+refused 2 'store: 500 ids from 9223372036854775800 on are not all below 2^63' add --first-id=9223372036854775800 store all.npy
+refused 2 "an id is a number from 0 to 2^63 - 1, not '9223372036854775808'" add --first-id=9223372036854775808 store all.npy
+refused 2 "not '9223372036854775808'" remove store 9223372036854775808
 refused 2 'store: vectors of 5 dimensions, but those there have 12' add store narrow.npy
 refused 2 'row 7: element 11 is NaN' add store nan.npy
 refused 2 'takes a store, and ids' remove store

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Stores of compressed vectors, and search in them."""
 
+import fcntl
 import threading
 
 import pytest
@@ -128,10 +129,18 @@ def test_what_is_wrong_is_named(tmp_path):
         store.search(wrong)
     with pytest.raises(wcodec.UsageError, match="row 7: element 3 is NaN"):
         store.add(wrong)
-    with pytest.raises(wcodec.UsageError, match="id -1"):
-        store.remove([-1])
-    with pytest.raises(wcodec.UsageError, match="whole numbers"):
-        store.remove([0.5])
+    for wrong_id in (-1, 1 << 63, 1 << 64):
+        with pytest.raises(wcodec.UsageError, match=f"id {wrong_id} is not from 0"):
+            store.remove([5, wrong_id])
+    for what in ([0.5], [True], ["5"], [[5]], np.array([0.5])):
+        with pytest.raises(wcodec.UsageError, match="whole numbers"):
+            store.remove(what)
+    store.remove([])
+    with open(path / "lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(BlockingIOError, match="another is changing") as caught:
+            store.remove([5])
+        assert isinstance(caught.value, wcodec.BusyError) and caught.value.filename == str(path)
     (path / "vectors.manifest").write_bytes(b"nothing")
     store.reload()
     with pytest.raises(wcodec.CorruptError, match="no manifest"):

@@ -268,12 +268,14 @@ static void refused(void **state)
     wcodec_context *context = support_context(2, NULL);
     wcodec_vectors *vectors = train(context, &rows);
     expect_open(context, "store", WCODEC_ERROR_NOT_FOUND, "store: ");
-    expect_add(context, NULL, &rows, WCODEC_ERROR_IO, "store: cannot lock");
+    expect_add(context, NULL, &rows, WCODEC_ERROR_IO, "store: No such file");
     assert_int_equal(mkdir("store", 0700), 0);
     expect_open(context, "store", WCODEC_ERROR_USAGE, "store: no store of vectors");
     expect_add(context, NULL, &rows, WCODEC_ERROR_USAGE, "no store of vectors");
     assert_int_equal(wcodec_vectors_store_remove(context, "store", &id, 1, &err),
                      WCODEC_ERROR_USAGE);
+    /* A folder that is none of ours stays as it is. */
+    assert_int_equal(access("store/lock", F_OK), -1);
     assert_int_equal(add(context, vectors, &rows, NULL, NULL), WCODEC_OK);
     narrow = rows;
     narrow.dimensions = D - 1;
@@ -286,8 +288,9 @@ static void refused(void **state)
     /* One writer. */
     const int lock = open("store/lock", O_RDWR);
     assert_int_equal(flock(lock, LOCK_EX), 0);
-    expect_add(context, vectors, &rows, WCODEC_ERROR_IO, "another is changing the store");
-    assert_int_equal(wcodec_vectors_store_remove(context, "store", &id, 1, NULL), WCODEC_ERROR_IO);
+    expect_add(context, vectors, &rows, WCODEC_ERROR_BUSY, "another is changing the store");
+    assert_int_equal(wcodec_vectors_store_remove(context, "store", &id, 1, NULL),
+                     WCODEC_ERROR_BUSY);
     close(lock);
     expect_info(context, ROWS, 0, 1, ROWS);
     support_put_file("file", "nothing", 7);
@@ -297,6 +300,59 @@ static void refused(void **state)
         wcodec_vectors_store_add(context, "file", vectors, &rows, NULL, NULL, NULL, NULL),
         WCODEC_ERROR_IO);
     unlink("file");
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    clear();
+    free(data);
+}
+
+/* A first add that fails leaves nothing, but what others have put there. */
+static void failed_first(void **state)
+{
+    wcodec_vector_rows rows;
+    (void)state;
+    float *data = make_rows(ROWS, 0, &rows);
+    wcodec_context *context = support_context(1, NULL);
+    wcodec_vectors *vectors = train(context, &rows);
+    data[D * 17] = (float)(1e300 * 1e300);
+    expect_add(context, vectors, &rows, WCODEC_ERROR_USAGE, "row 17: element 0 is infinite");
+    assert_int_equal(access("store", F_OK), -1);
+    assert_int_equal(mkdir("store", 0700), 0);
+    expect_add(context, vectors, &rows, WCODEC_ERROR_USAGE, "row 17: element 0 is infinite");
+    assert_int_equal(rmdir("store"), 0);
+    data[D * 17] = 1;
+    assert_int_equal(mkdir("store", 0700), 0);
+    assert_int_equal(symlink("nothing", "store/lock"), 0);
+    expect_add(context, vectors, &rows, WCODEC_ERROR_IO, "store: cannot lock");
+    assert_int_equal(unlink("store/lock"), 0);
+    assert_int_equal(rmdir("store"), 0);
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    free(data);
+}
+
+static void last_ids(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_error err;
+    const uint64_t end = UINT64_C(1) << 63;
+    uint64_t first = end - ROWS + 1;
+    (void)state;
+    float *data = make_rows(ROWS, 0, &rows);
+    wcodec_context *context = support_context(1, NULL);
+    wcodec_vectors *vectors = train(context, &rows);
+    assert_int_equal(add(context, vectors, &rows, &first, &err), WCODEC_ERROR_USAGE);
+    assert_string_equal(err.text,
+                        "store: 50 ids from 9223372036854775759 on are not all below 2^63");
+    first = UINT64_MAX - 1;
+    assert_int_equal(add(context, vectors, &rows, &first, NULL), WCODEC_ERROR_USAGE);
+    first = end - ROWS;
+    assert_int_equal(add(context, vectors, &rows, &first, NULL), WCODEC_OK);
+    expect_info(context, ROWS, 0, 1, end);
+    assert_int_equal(add(context, vectors, &rows, NULL, &err), WCODEC_ERROR_USAGE);
+    first = end - 1;
+    assert_int_equal(wcodec_vectors_store_remove(context, "store", &first, 1, NULL), WCODEC_OK);
+    expect_info(context, ROWS - 1, 1, 1, end);
     wcodec_vectors_destroy(vectors);
     wcodec_context_destroy(context);
     clear();
@@ -443,6 +499,7 @@ static void manifests(void **state)
         "wcodec-vectors 1\ndimensions 06\nnext 100\nfiles 9\n",
         "wcodec-vectors 1\ndimensions -6\nnext 100\nfiles 9\n",
         "wcodec-vectors 1\ndimensions 18446744073709551616\nnext 100\nfiles 9\n",
+        "wcodec-vectors 1\ndimensions 6\nnext 9223372036854775809\nfiles 9\n",
         HEAD "segment 2 first 10 rows 0 removed 0 by 0\n",
         HEAD "segment 2 first 81 rows 20 removed 0 by 0\n",
         HEAD "segment 2 first 101 rows 1 removed 0 by 0\n",
@@ -561,7 +618,8 @@ static void out_of_memory(void **state)
         if (access("store/" WCODEC_MANIFEST_NAME, F_OK) == 0) {
             assert_int_equal(wcodec_vectors_open(plain, "store", &store, NULL), WCODEC_OK);
             wcodec_vectors_close(store);
-        }
+        } else
+            assert_int_equal(access("store", F_OK), -1);
         clear();
     }
     assert_true(failures > 50);
@@ -575,6 +633,6 @@ int main(void)
         cmocka_unit_test(adding),    cmocka_unit_test(adding_few),    cmocka_unit_test(removing),
         cmocka_unit_test(refused),   cmocka_unit_test(left_behind),   cmocka_unit_test(damage),
         cmocka_unit_test(manifests), cmocka_unit_test(out_of_memory), cmocka_unit_test(adding_far),
-        cmocka_unit_test(last_file)};
+        cmocka_unit_test(last_file), cmocka_unit_test(failed_first),  cmocka_unit_test(last_ids)};
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }

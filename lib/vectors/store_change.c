@@ -1,0 +1,151 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What a writer that was killed has left is overwritten by the next, since its number is free, or,
+ * where it had its temporary name yet, removed. */
+#include "vectors/store_change.h"
+#include "core/error.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static wcodec_status busy(const struct wcodec_store_change *change, wcodec_error *err)
+{
+    return wcodec_fail(err, WCODEC_ERROR_BUSY, "%s: another is changing the store", change->folder);
+}
+
+static wcodec_status open_folder(struct wcodec_store_change *change, bool make, wcodec_error *err)
+{
+    if (make && mkdir(change->folder, 0777) == 0)
+        change->made_folder = true;
+    else if (make && errno != EEXIST)
+        return wcodec_fail(err, WCODEC_ERROR_IO, "%s: cannot make the folder: %s", change->folder,
+                           strerror(errno));
+    change->dir = open(change->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (change->dir < 0)
+        return wcodec_fail(err, WCODEC_ERROR_IO, "%s: %s", change->folder, strerror(errno));
+    return WCODEC_OK;
+}
+
+static wcodec_status take_lock(struct wcodec_store_change *change, wcodec_error *err)
+{
+    enum { HOW = O_RDWR | O_CLOEXEC | O_NOFOLLOW };
+    struct stat st;
+    change->lock = openat(change->dir, WCODEC_STORE_LOCK_NAME, HOW | O_CREAT | O_EXCL, 0666);
+    change->made_lock = change->lock >= 0;
+    if (change->lock < 0 && errno == EEXIST)
+        change->lock = openat(change->dir, WCODEC_STORE_LOCK_NAME, HOW);
+    const int error = change->lock < 0                              ? errno
+                      : flock(change->lock, LOCK_EX | LOCK_NB) != 0 ? errno
+                      : fstat(change->lock, &st) != 0               ? errno
+                                                                    : 0;
+    if (error == EWOULDBLOCK)
+        change->made_lock = false;
+    /* A store that another failed to make is removed with its lock. */
+    if (error == EWOULDBLOCK || (error == 0 && st.st_nlink == 0) ||
+        (error == ENOENT && change->lock < 0))
+        return busy(change, err);
+    if (error != 0)
+        return wcodec_fail(err, WCODEC_ERROR_IO, "%s: cannot lock: %s", change->folder,
+                           strerror(error));
+    return WCODEC_OK;
+}
+
+/* A name that wcodec_safefile_open() gives a file of a store: ".NAME.XXXXXX". */
+static bool is_temporary(const char *name)
+{
+    enum { SUFFIX = 7, DIGITS = 16 };
+    static const char *const ends[] = {".wcodec", ".removed"};
+    const size_t length = strlen(name);
+    if (name[0] != '.' || length <= SUFFIX + 1 || name[length - SUFFIX] != '.')
+        return false;
+    const char *base = name + 1;
+    const size_t rest = length - SUFFIX - 1;
+    if (rest == strlen(WCODEC_MANIFEST_NAME) && strncmp(base, WCODEC_MANIFEST_NAME, rest) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (strspn(base, "0123456789abcdef") == DIGITS && rest == DIGITS + strlen(ends[i]) &&
+            strncmp(base + DIGITS, ends[i], rest - DIGITS) == 0)
+            return true;
+    return false;
+}
+
+/* With the lock held, temporary files are of writers that were killed. They only take room: what
+ * cannot be removed is left. */
+static void remove_temporaries(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return;
+    for (const struct dirent *d; (d = readdir(dir)) != NULL;)
+        if (is_temporary(d->d_name))
+            unlinkat(dirfd(dir), d->d_name, 0);
+    closedir(dir);
+}
+
+static bool is_missing(const struct wcodec_store_change *change)
+{
+    return faccessat(change->dir, WCODEC_MANIFEST_NAME, F_OK, 0) != 0 && errno == ENOENT;
+}
+
+wcodec_status wcodec_store_begin(struct wcodec_store_change *change, wcodec_context *context,
+                                 const char *folder, uint64_t d, wcodec_error *err)
+{
+    *change =
+        (struct wcodec_store_change){.context = context, .folder = folder, .dir = -1, .lock = -1};
+    wcodec_status status = wcodec_context_usable(context, err);
+    if (status == WCODEC_OK)
+        status = open_folder(change, d != 0, err);
+    if (status == WCODEC_OK)
+        status = take_lock(change, err);
+    if (status != WCODEC_OK)
+        return status;
+    change->is_new = is_missing(change);
+    if (change->is_new && d != 0)
+        change->manifest.d = d;
+    else
+        status = wcodec_manifest_read(context, folder, &change->manifest, err);
+    /* A change takes a number for each segment at most, or one. */
+    if (status == WCODEC_OK && change->manifest.next_file >= UINT64_MAX - change->manifest.count)
+        status = wcodec_fail(err, WCODEC_ERROR_LIMIT, "%s: no numbers of files are left", folder);
+    if (status == WCODEC_OK)
+        remove_temporaries(folder);
+    return status;
+}
+
+wcodec_status wcodec_store_commit(struct wcodec_store_change *change, wcodec_error *err)
+{
+    return wcodec_manifest_write(change->context, change->folder, &change->manifest, err);
+}
+
+/* With the lock held. The manifest may be there though writing it failed, if only its folder could
+ * not be synced. */
+static void undo_new(const struct wcodec_store_change *change)
+{
+    char name[WCODEC_STORE_NAME_SIZE];
+    wcodec_store_segment_name(0, name);
+    if (change->manifest.next_file != 0)
+        unlinkat(change->dir, name, 0);
+    if (change->made_lock)
+        unlinkat(change->dir, WCODEC_STORE_LOCK_NAME, 0);
+}
+
+void wcodec_store_end(struct wcodec_store_change *change)
+{
+    const bool is_undone = change->dir >= 0 && is_missing(change);
+    if (is_undone && change->is_new)
+        undo_new(change);
+    /* What others have put there stays, and so does the folder then. */
+    if (is_undone && change->made_folder)
+        rmdir(change->folder);
+    wcodec_manifest_free(&change->context->allocator, &change->manifest);
+    if (change->lock >= 0)
+        close(change->lock);
+    if (change->dir >= 0)
+        close(change->dir);
+}

@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A change of a store, with its lock held. Files are written first, and count when the manifest
+ * that names them is there. */
+#ifndef WCODEC_VECTORS_STORE_CHANGE_H
+#define WCODEC_VECTORS_STORE_CHANGE_H
+
+#include "vectors/manifest.h"
+
+struct wcodec_store_change {
+    wcodec_context *context;
+    const char *folder;
+    int dir, lock;               /* descriptors */
+    bool made_folder, made_lock; /* by this change */
+    bool is_new;                 /* there was no manifest */
+    struct wcodec_manifest manifest;
+};
+
+/* Take the lock and read the manifest. d: of a store that is to be made if there is none; 0: there
+ * must be one. Always followed by wcodec_store_end(). WCODEC_ERROR_BUSY: another has the lock. */
+wcodec_status wcodec_store_begin(struct wcodec_store_change *change, wcodec_context *context,
+                                 const char *folder, uint64_t d, wcodec_error *err);
+/* Replace the manifest by the changed one. */
+wcodec_status wcodec_store_commit(struct wcodec_store_change *change, wcodec_error *err);
+/* Let the lock go. Of a store that is not there in the end, nothing is left that was made. */
+void wcodec_store_end(struct wcodec_store_change *change);
+
+#endif
