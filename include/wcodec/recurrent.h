@@ -285,6 +285,12 @@ typedef struct wcodec_rssm_summary {
  * Takes 4 E (8 W + S) bytes of memory while it runs, W as above; a device, memory of its own beside
  * it. summary may be NULL.
  *
+ * A context that logs at the level DEBUG gets the trace of it, made by the calling thread when all
+ * members are done: who rolled out, and what; for each member its steps, with the loss, the
+ * magnitude of what it changed by, the norm of the hidden values and the entropy, then its metrics;
+ * and the summary. These have nine digits; from the CPU they are the same lines whatever its
+ * threads and level. Takes 8 E Y bytes more.
+ *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (steps out of range; weight_deltas without a delta_head;
  * after fork()), WCODEC_ERROR_LIMIT, WCODEC_ERROR_MEMORY, WCODEC_ERROR_DEVICE. */
 WCODEC_API wcodec_status wcodec_rssm_rollout(const wcodec_rssm *rssm,

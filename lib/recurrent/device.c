@@ -239,8 +239,13 @@ static void take_output(const struct wcodec_rssm_tasks *t, const struct wcodec_r
         const size_t at = i * run->steps;
         const float *of = last + i * (r->hidden + r->stochastic);
         double sum = 0;
-        for (size_t k = 0; k < run->steps; k++)
-            sum += r->mode == WCODEC_RSSM_REFERENCE ? 0.01 : (double)entropy[at + k];
+        for (size_t k = 0; k < run->steps; k++) {
+            const double of_step =
+                r->mode == WCODEC_RSSM_REFERENCE ? 0.01 : (double)entropy[at + k];
+            sum += of_step;
+            if (run->step_entropy != NULL)
+                run->step_entropy[at + k] = (float)of_step;
+        }
         t->entropy[i] = sum;
         wcodec_rssm_put_losses(run, i, from + at, sum);
         for (size_t k = 0; k < run->steps && run->output->hidden_norms != NULL; k++)
@@ -317,10 +322,15 @@ wcodec_status wcodec_rssm_device_run(struct wcodec_rssm_device *d, struct wcodec
     return status;
 }
 
-const char *wcodec_rssm_device_name(struct wcodec_rssm_device *d)
+const char *wcodec_rssm_device_name(const struct wcodec_rssm_device *d)
+{
+    return d->owner.device->backend->name;
+}
+
+bool wcodec_rssm_device_is_left(struct wcodec_rssm_device *d)
 {
     pthread_mutex_lock(&d->lock);
     const bool is_left = d->told || atomic_load(&d->owner.device->lost);
     pthread_mutex_unlock(&d->lock);
-    return is_left ? NULL : d->owner.device->backend->name;
+    return is_left;
 }

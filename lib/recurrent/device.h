@@ -22,7 +22,10 @@ void wcodec_rssm_device_destroy(struct wcodec_rssm_device *device);
 wcodec_status wcodec_rssm_device_run(struct wcodec_rssm_device *device,
                                      struct wcodec_rssm_tasks *tasks, wcodec_error *err);
 
-/* Name of its backend; NULL if the CPU has taken its place. From any thread. */
-const char *wcodec_rssm_device_name(struct wcodec_rssm_device *device);
+/* Name of its backend. */
+const char *wcodec_rssm_device_name(const struct wcodec_rssm_device *device);
+
+/* Has the CPU taken its place? From any thread. */
+bool wcodec_rssm_device_is_left(struct wcodec_rssm_device *device);
 
 #endif

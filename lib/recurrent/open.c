@@ -16,7 +16,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MEMBERS_MAX = 64, NAME_MAX_BYTES = 1024, SHAPE_BYTES = 128, GATES = 3 };
+enum {
+    MEMBERS_MAX = WCODEC_RSSM_MEMBERS_MOST,
+    NAME_MAX_BYTES = 1024,
+    SHAPE_BYTES = 128,
+    GATES = 3
+};
 
 /* A tensor that is to be read: [rows, columns], or [rows] if columns is 0. */
 struct part {

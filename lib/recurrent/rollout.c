@@ -192,7 +192,10 @@ void wcodec_rssm_run_member(void *argument, size_t member)
         make_stochastic(run, member, 0, &v);
     for (size_t t = 0; t < run->steps; t++) {
         step(r, &r->member[member], x0, &v);
-        entropy += make_stochastic(run, member, t + 1, &v);
+        const double of_step = make_stochastic(run, member, t + 1, &v);
+        entropy += of_step;
+        if (run->step_entropy != NULL)
+            run->step_entropy[member * run->steps + t] = (float)of_step;
         x0 = loss[t] = loss_of(r, &v);
         if (output->hidden_norms != NULL)
             output->hidden_norms[member * run->steps + t] = norm_of(v.hidden, r->hidden);

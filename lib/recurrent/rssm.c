@@ -3,6 +3,7 @@
 
 /* An ensemble: making it, and what its members' rollouts say together. */
 #include "recurrent/device.h"
+#include "recurrent/trace.h"
 
 #include "backends/cpu/cpu_level.h"
 #include "core/bytes.h"
@@ -15,7 +16,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MEMBERS_MAX = 64, UNITS_MAX = 4096, STEPS_MAX = 1000, ERRORS_OF = 50, ERRORS_FEW = 10 };
+enum {
+    MEMBERS_MAX = WCODEC_RSSM_MEMBERS_MOST,
+    UNITS_MAX = 4096,
+    STEPS_MAX = 1000,
+    ERRORS_OF = 50,
+    ERRORS_FEW = 10
+};
 
 static const wcodec_rssm_options defaults = {.struct_size = sizeof defaults,
                                              .ensemble = 5,
@@ -244,13 +251,15 @@ wcodec_status wcodec_rssm_create(wcodec_context *context, const wcodec_rssm_opti
 
 void wcodec_rssm_sizes(const wcodec_rssm *rssm, wcodec_rssm_options *options)
 {
+    const bool on_device = rssm->device != NULL && !wcodec_rssm_device_is_left(rssm->device);
     const wcodec_rssm_options own = {
         .ensemble = rssm->members,
         .hidden = rssm->hidden,
         .stochastic = rssm->stochastic,
         .inputs = rssm->inputs,
         .mode = rssm->mode,
-        .memory = rssm->device == NULL ? NULL : wcodec_rssm_device_name(rssm->device)};
+        .memory = on_device ? wcodec_rssm_device_name(rssm->device) : NULL,
+    };
     wcodec_options_set(options, options->struct_size, &own, sizeof own);
 }
 
@@ -353,16 +362,38 @@ static wcodec_status check_rollout(const wcodec_rssm *rssm, const wcodec_rssm_in
     return WCODEC_OK;
 }
 
+/* By the device, or the CPU: *who. */
+static wcodec_status run_members(const wcodec_rssm *rssm, struct wcodec_rssm_tasks *tasks,
+                                 const char **who, wcodec_error *err)
+{
+    wcodec_error reason = {0};
+    wcodec_status status = WCODEC_ERROR_UNSUPPORTED;
+    if (rssm->device != NULL) {
+        *who = wcodec_rssm_device_name(rssm->device);
+        status = wcodec_rssm_device_run(rssm->device, tasks, &reason);
+    }
+    if (status != WCODEC_ERROR_UNSUPPORTED)
+        return status == WCODEC_OK ? WCODEC_OK : wcodec_fail(err, status, "%s", reason.text);
+    *who = "the CPU";
+    wcodec_run(rssm->context, wcodec_rssm_run_member, tasks, rssm->members);
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_rssm_rollout(const wcodec_rssm *rssm, const wcodec_rssm_input *input,
                                   uint64_t steps, const wcodec_rssm_output *output,
                                   wcodec_rssm_summary *summary, wcodec_error *err)
 {
     double entropy[MEMBERS_MAX];
+    struct wcodec_rssm_trace trace;
+    wcodec_rssm_summary unwanted;
+    const char *who;
     wcodec_status status = check_rollout(rssm, input, steps, output, err);
     if (status != WCODEC_OK)
         return status;
-    float *memory = wcodec_alloc_array(
-        &rssm->allocator, rssm->members * wcodec_rssm_run_floats(rssm), sizeof *memory);
+    const bool traces = wcodec_rssm_traces(rssm);
+    const size_t floats = rssm->members * wcodec_rssm_run_floats(rssm),
+                 traced = traces ? wcodec_rssm_trace_floats(rssm, (size_t)steps) : 0;
+    float *memory = wcodec_alloc_array(&rssm->allocator, floats + traced, sizeof *memory);
     if (memory == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a rollout");
     struct wcodec_rssm_tasks tasks = {.run = {.rssm = rssm,
@@ -371,18 +402,15 @@ wcodec_status wcodec_rssm_rollout(const wcodec_rssm *rssm, const wcodec_rssm_inp
                                               .steps = (size_t)steps,
                                               .memory = memory},
                                       .entropy = entropy};
-    wcodec_error reason = {0};
-    status = WCODEC_ERROR_UNSUPPORTED;
-    if (rssm->device != NULL)
-        status = wcodec_rssm_device_run(rssm->device, &tasks, &reason);
-    if (status == WCODEC_ERROR_UNSUPPORTED) {
-        wcodec_run(rssm->context, wcodec_rssm_run_member, &tasks, rssm->members);
-        status = WCODEC_OK;
-    }
+    if (traces)
+        wcodec_rssm_trace_begin(&tasks.run, memory + floats, &trace);
+    if (summary == NULL)
+        summary = &unwanted;
+    status = run_members(rssm, &tasks, &who, err);
     if (status == WCODEC_OK)
-        summarise(&tasks.run, entropy, summary != NULL ? summary : &(wcodec_rssm_summary){0});
-    else
-        wcodec_fail(err, status, "%s", reason.text);
+        summarise(&tasks.run, entropy, summary);
+    if (status == WCODEC_OK && traces)
+        wcodec_rssm_trace(&tasks.run, summary, who);
     wcodec_free(&rssm->allocator, memory);
     return status;
 }

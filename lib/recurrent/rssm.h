@@ -13,6 +13,8 @@
 /* Hidden values are padded by zeros to whole blocks: with weights of 0 they stay 0. */
 enum { WCODEC_RSSM_BLOCK = WCODEC_GATES_BLOCK, WCODEC_RSSM_GATES = 3, WCODEC_RSSM_DELTA_ROWS = 10 };
 
+enum { WCODEC_RSSM_MEMBERS_MOST = 64 };
+
 /* Weights in the order in which they are read, so that sums go on in the hidden values of a block
  * at once: the matrix [H, n] of a gate as [width / block, n, block]. Gates z, r, h. */
 struct wcodec_rssm_member {
@@ -50,7 +52,8 @@ struct wcodec_rssm_run {
     const wcodec_rssm_input *input;
     const wcodec_rssm_output *output;
     size_t steps;
-    float *memory; /* wcodec_rssm_run_floats() of each member */
+    float *memory;       /* wcodec_rssm_run_floats() of each member */
+    float *step_entropy; /* [E, Y], NULL: not wanted */
 };
 
 /* Of a member: gates' inputs that stay, gates, hidden values, reset ones, stochastic ones. */

@@ -313,6 +313,41 @@ static void test_left_to_cpu(void **state)
     setenv("WCODEC_FAKE", "", 1);
 }
 
+/* A device's rollout is traced too, by its own values. */
+static void test_traced(void **state)
+{
+    const struct sizes n = {WCODEC_RSSM_PRODUCTION, 2, 40, 8, 16, 5};
+    struct model m;
+    struct logged lines = {.size = 0};
+    wcodec_options options;
+    wcodec_context *context;
+    wcodec_error err;
+    char last[64];
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    make(&m, &n);
+    setenv("WCODEC_FAKE", "", 1);
+    support_load_plugin(NULL);
+    wcodec_options_init(&options);
+    options.backend = "fake";
+    options.threads = 1;
+    options.log = keep_line;
+    options.log_opaque = &lines;
+    options.log_level = WCODEC_LOG_DEBUG;
+    assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
+    wcodec_rssm *rssm = create(context, &m, "fake");
+    lines.size = 0;
+    assert_int_equal(roll(rssm, &m, true, &on_device, &err), WCODEC_OK);
+    assert_non_null(strstr(lines.text, "rollout by fake: 2 members, 40 hidden values"));
+    snprintf(last, sizeof last, "member 1, step 5: loss %.9g,",
+             (double)on_device.trajectories[n.e * (n.steps + 1) - 1]);
+    assert_non_null(strstr(lines.text, last));
+    wcodec_rssm_destroy(rssm);
+    wcodec_context_destroy(context);
+    free(m.memory);
+}
+
 /* A device that is lost at call number `at`; false: it was not called so often. */
 static bool lost_at(unsigned at, const struct model *m, const char *backend)
 {
@@ -500,7 +535,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices), cmocka_unit_test(test_left_to_cpu),
-        cmocka_unit_test(test_lost),    cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_plans),   cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_traced),  cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_memory),  cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
