@@ -97,7 +97,7 @@ _wcodec () {
     help) COMPREPLY=($(compgen -W "$commands" -- "$word")) ;;
     devices|version) ;;
     vectors)
-        [[ $previous == vectors ]] && COMPREPLY=($(compgen -W 'train info evaluate export compress add remove search' -- "$word"))
+        [[ $previous == vectors ]] && COMPREPLY=($(compgen -W 'train info evaluate export compress add remove compact search' -- "$word"))
         [[ $previous == vectors ]] || compopt -o default
         ;;
     *) compopt -o default ;;

@@ -79,7 +79,7 @@ complete -c wcodec -n '__fish_seen_subcommand_from decompress' -l keep-going -d 
 complete -c wcodec -n '__fish_seen_subcommand_from decompress cat extract' -l no-checksum -d 'Skip checksums'
 complete -c wcodec -n '__fish_seen_subcommand_from cat extract' -l slice -x -d 'Rows FIRST:END'
 complete -c wcodec -n '__fish_seen_subcommand_from convert' -l dequantize -x -a 'none f16 bf16 f32' -d 'Blocks as numbers'
-complete -c wcodec -n '__fish_seen_subcommand_from vectors; and not __fish_seen_subcommand_from train info evaluate export compress add remove search' -f -a 'train info evaluate export compress add remove search'
+complete -c wcodec -n '__fish_seen_subcommand_from vectors; and not __fish_seen_subcommand_from train info evaluate export compress add remove compact search' -f -a 'train info evaluate export compress add remove compact search'
 complete -c wcodec -n '__fish_seen_subcommand_from vectors' -l anchors -x -d 'So many'
 complete -c wcodec -n '__fish_seen_subcommand_from vectors' -l schedule -x -a 'best compat' -d 'Steps'
 complete -c wcodec -n '__fish_seen_subcommand_from vectors' -l max-iterations -x -d 'At most'

@@ -145,10 +145,11 @@ static const struct {
     {"compress", vectors_compress, OUTPUT | JSON | TENSOR | TRAIN | COMPRESS},
     {"add", vectors_add, JSON | TENSOR | TRAIN | COMPRESS | ADD},
     {"remove", vectors_remove, 0},
+    {"compact", vectors_compact, JSON},
     {"search", vectors_search, JSON | TENSOR | SEARCH | NEAREST},
 };
 
-#define SUBCOMMANDS "train, info, evaluate, export, compress, add, remove or search"
+#define SUBCOMMANDS "train, info, evaluate, export, compress, add, remove, compact or search"
 
 /* Options of other subcommands. NULL: there are none. */
 static const char *find_alien(const struct options *o, size_t i)

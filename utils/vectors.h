@@ -52,8 +52,8 @@ void vectors_print_json(struct app *app, json_t *item);
 /* export of a segment, which is decoded. */
 void vectors_export_segment(struct app *app);
 
-/* train; compress, add, remove and search are in vectors_store.c, the others in vectors_show.c.
- * Operands are those after the subcommand. */
+/* train; compress, add, remove, compact and search are in vectors_store.c, the others in
+ * vectors_show.c. Operands are those after the subcommand. */
 void vectors_train(struct app *app);
 void vectors_info(struct app *app);
 void vectors_evaluate(struct app *app);
@@ -61,6 +61,7 @@ void vectors_export(struct app *app);
 void vectors_compress(struct app *app);
 void vectors_add(struct app *app);
 void vectors_remove(struct app *app);
+void vectors_compact(struct app *app);
 void vectors_search(struct app *app);
 /* Says what is in a store or segment. */
 void vectors_store_info(struct app *app);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* wcodec vectors compress, add, remove and search, and what info and export say of segments. */
+/* wcodec vectors compress, add, remove, compact and search, and what info and export say of
+ * segments. */
 #include "utils/json.h"
 #include "utils/safetensors.h"
 #include "utils/signals.h"
@@ -161,6 +162,42 @@ void vectors_remove(struct app *app)
     if (good && wcodec_vectors_store_remove(app->context, store, ids, count, &err) != WCODEC_OK)
         app_fail_status(app, store, &err);
     free(ids);
+}
+
+void vectors_compact(struct app *app)
+{
+    wcodec_vectors_compact_options options;
+    wcodec_vectors_compact_report r;
+    wcodec_error err = {0};
+    if (app->options.files.count != 1) {
+        app_fail(app, EXIT_USAGE, "vectors compact takes a store");
+        return;
+    }
+    const char *store = app->options.files.items[0];
+    if (!app_context(app))
+        return;
+    wcodec_vectors_compact_options_init(&options);
+    progress_start(&app->progress, store, !app->options.quiet && !app->options.no_progress);
+    options.progress = progress_callback(&app->progress);
+    const wcodec_status status =
+        wcodec_vectors_store_compact(app->context, store, &options, &r, &err);
+    progress_end(&app->progress);
+    if (status != WCODEC_OK) {
+        app_fail_status(app, store, &err);
+        return;
+    }
+    if (app->options.json)
+        vectors_print_json(
+            app, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "wcodec/1", "path",
+                           json_text(store), "segments_before", json_size(r.segments_before),
+                           "segments", json_size(r.segments_after), "rows", json_size(r.rows),
+                           "dropped", json_size(r.dropped), "bytes_before",
+                           json_size(r.size_before), "bytes", json_size(r.size_after)));
+    app_note(app,
+             "%s: %" PRIu64 " vectors in %" PRIu64 " segments, before in %" PRIu64 ", %" PRIu64
+             " removed ones dropped, %" PRIu64 " bytes, before %" PRIu64,
+             store, r.rows, r.segments_after, r.segments_before, r.dropped, r.size_after,
+             r.size_before);
 }
 
 /* NULL: reported. */

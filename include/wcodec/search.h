@@ -231,12 +231,76 @@ WCODEC_API wcodec_status wcodec_vectors_store_add(wcodec_context *context, const
                                                   wcodec_error *err);
 
 /** Remove the vectors of `count` ids from the store in the folder `path`: they are not found any
- * more by who opens it afterwards. Their bytes stay in the segments. All of them are removed or
- * none. An id that is not there, or twice among them, is WCODEC_ERROR_NOT_FOUND; else as
+ * more by who opens it afterwards. Their bytes stay in the segments until these are compacted. Each
+ * call writes a bit for each vector of the segments that it touches anew. All of them are removed
+ * or none. An id that is not there, or twice among them, is WCODEC_ERROR_NOT_FOUND; else as
  * wcodec_vectors_store_add(). */
 WCODEC_API wcodec_status wcodec_vectors_store_remove(wcodec_context *context, const char *path,
                                                      const uint64_t *ids, uint64_t count,
                                                      wcodec_error *err);
+
+/** How a store is compacted: fill with wcodec_vectors_compact_options_init(), then change what
+ * matters. It grows at its end (wcodec/base.h). */
+typedef struct wcodec_vectors_compact_options {
+    /** Set by wcodec_vectors_compact_options_init(). */
+    size_t struct_size;
+    /** Segments are merged to such of at most so many vectors, 1 to 2^32 - 2. Memory holds one of
+     * them at a time: d + 12 bytes a vector. Default: 2^20. */
+    uint64_t max_rows;
+    /** 1 (fast) to 9 (small), as in wcodec_encode_options. 0, the default: 3. */
+    int level;
+    /** In bytes of residuals, read and written. Default: none. */
+    wcodec_progress progress;
+} wcodec_vectors_compact_options;
+
+/** What wcodec_vectors_compact_options_init() calls: as wcodec_options_init_size(). */
+WCODEC_API void wcodec_vectors_compact_options_init_size(wcodec_vectors_compact_options *options,
+                                                         size_t size);
+
+/** Set all members to their defaults. */
+static inline void wcodec_vectors_compact_options_init(wcodec_vectors_compact_options *options)
+{
+    wcodec_vectors_compact_options_init_size(options, sizeof *options);
+}
+
+/** What compacting did. */
+typedef struct wcodec_vectors_compact_report {
+    /** Segments before. */
+    uint64_t segments_before;
+    /** Segments afterwards. */
+    uint64_t segments_after;
+    /** Vectors that are there. */
+    uint64_t rows;
+    /** Removed vectors, whose bytes are gone now. */
+    uint64_t dropped;
+    /** Bytes of all segments before. */
+    uint64_t size_before;
+    /** Bytes of all segments afterwards. */
+    uint64_t size_after;
+    /** 0. */
+    uint64_t reserved[4];
+} wcodec_vectors_compact_report;
+
+/** Merge segments of the store in the folder `path`, and drop the vectors that were removed. Ids
+ * stay, and so do anchors, indices and residuals: a search finds the same vectors with the same
+ * scores, to the last bit, where it looks at all of them. With `probes` it looks at so many anchors
+ * of the merged segment, and no longer of each before.
+ *
+ * Neighbours in the order of ids are merged, as many as have max_rows together, if they have
+ * anchors in common, directly or by way of other segments: that is so of all that were added by the
+ * anchors of the first. Segments whose anchors were trained apart stay apart. One that has more
+ * vectors, and none that was removed, is left alone.
+ *
+ * New segments are written and synced before the manifest is replaced by rename, and old ones are
+ * removed after it: whatever happens, the store is as before or as afterwards. Who has it open
+ * searches on, and who is about to open it begins again. Takes, beside the merged segment, the
+ * segment that is read, and 16 bytes for each anchor. `options` and `report` may be NULL.
+ *
+ * Returns what wcodec_vectors_store_add() does. */
+WCODEC_API wcodec_status wcodec_vectors_store_compact(wcodec_context *context, const char *path,
+                                                      const wcodec_vectors_compact_options *options,
+                                                      wcodec_vectors_compact_report *report,
+                                                      wcodec_error *err);
 
 #ifdef __cplusplus
 }

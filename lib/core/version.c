@@ -67,6 +67,8 @@ static const struct {
     STRUCTURE(wcodec_vectors_report),
     STRUCTURE(wcodec_vectors_store_info),
     STRUCTURE(wcodec_vectors_search_options),
+    STRUCTURE(wcodec_vectors_compact_options),
+    STRUCTURE(wcodec_vectors_compact_report),
     STRUCTURE(wcodec_training_step),
     STRUCTURE(wcodec_training_averages),
     STRUCTURE(wcodec_rssm_options),

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Writing segments. */
+/* Rows as a segment. */
 #include "core/bytes.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -117,80 +117,23 @@ static void quantise(const struct coding *coding, wcodec_vectors_report *report)
         report->clipped += work->block_count[block];
 }
 
-static wcodec_status declare(wcodec_writer *writer, const struct coding *coding,
-                             unsigned index_size, wcodec_error *err)
-{
-    const struct wcodec_vectors_work *work = coding->work;
-    const uint64_t one = 1, anchors[] = {work->m, work->d}, rows[] = {work->n, work->d};
-    const wcodec_dtype index = index_size == 1   ? WCODEC_DTYPE_U8
-                               : index_size == 2 ? WCODEC_DTYPE_U16
-                                                 : WCODEC_DTYPE_U32;
-    wcodec_status status =
-        wcodec_writer_metadata(writer, WCODEC_SEGMENT_KEY, WCODEC_SEGMENT_VERSION, err);
-    if (status == WCODEC_OK)
-        status = wcodec_writer_declare(writer, WCODEC_SEGMENT_ANCHORS, WCODEC_DTYPE_F16, anchors, 2,
-                                       err);
-    if (status == WCODEC_OK)
-        status =
-            wcodec_writer_declare(writer, WCODEC_SEGMENT_SCALES, WCODEC_DTYPE_F32, &one, 1, err);
-    if (status == WCODEC_OK)
-        status = wcodec_writer_declare(writer, WCODEC_SEGMENT_INDICES, index, rows, 1, err);
-    if (status == WCODEC_OK)
-        status =
-            wcodec_writer_declare(writer, WCODEC_SEGMENT_RESIDUALS, WCODEC_DTYPE_I8, rows, 2, err);
-    return status;
-}
-
-/* Numbers of `size` bytes in the file's order. */
-static wcodec_status write_numbers(wcodec_writer *writer, const wcodec_allocator *allocator,
-                                   const void *numbers, uint64_t count, unsigned size, bool halves,
-                                   wcodec_error *err)
-{
-    uint8_t *bytes = wcodec_alloc_array(allocator, count, size);
-    if (bytes == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " numbers",
-                           count);
-    for (uint64_t i = 0; i < count; i++)
-        wcodec_store_uint(bytes + i * size,
-                          halves ? ((const uint16_t *)numbers)[i] : ((const uint32_t *)numbers)[i],
-                          size);
-    const wcodec_status status = wcodec_writer_data(writer, bytes, (size_t)count * size, err);
-    wcodec_free(allocator, bytes);
-    return status;
-}
-
 static wcodec_status write_segment(const struct coding *coding, int level, wcodec_write_fn write,
                                    void *opaque, wcodec_vectors_report *report, wcodec_error *err)
 {
     const struct wcodec_vectors_work *work = coding->work;
-    const wcodec_allocator *allocator = &work->context->allocator;
-    const unsigned index_size = work->m <= 1 << 8 ? 1 : work->m <= 1 << 16 ? 2 : 4;
-    const uint32_t scale = wcodec_f32_bits(coding->scale);
+    const struct wcodec_segment_content content = {.n = work->n,
+                                                   .m = work->m,
+                                                   .d = work->d,
+                                                   .scale_count = 1,
+                                                   .anchors = coding->anchors,
+                                                   .scales = &coding->scale,
+                                                   .indices = work->index,
+                                                   .residuals = coding->residuals};
     wcodec_encode_options options;
-    wcodec_encode_report written;
-    wcodec_writer *writer;
     wcodec_encode_options_init(&options);
     options.level = level;
-    wcodec_status status =
-        wcodec_writer_create(work->context, write, opaque, &options, &writer, err);
-    if (status != WCODEC_OK)
-        return status;
-    status = declare(writer, coding, index_size, err);
-    if (status == WCODEC_OK)
-        status = write_numbers(writer, allocator, coding->anchors, (uint64_t)work->m * work->d, 2,
-                               true, err);
-    if (status == WCODEC_OK)
-        status = write_numbers(writer, allocator, &scale, 1, 4, false, err);
-    if (status == WCODEC_OK)
-        status = write_numbers(writer, allocator, work->index, work->n, index_size, false, err);
-    if (status == WCODEC_OK)
-        status = wcodec_writer_data(writer, coding->residuals, work->n * work->d, err);
-    if (status == WCODEC_OK)
-        status = wcodec_writer_finish(writer, &written, err);
-    if (status == WCODEC_OK)
-        report->coded_size = written.coded_size;
-    wcodec_writer_destroy(writer);
-    return status;
+    return wcodec_segment_write(work->context, &content, &options, write, opaque,
+                                &report->coded_size, err);
 }
 
 /* The least scale by which no residual is clipped. */

@@ -18,7 +18,7 @@
 
 enum {
     HASH_SIZE = 8, /* of a bitmap's bytes, after them */
-    LINE = 160,    /* bytes of a line are fewer */
+    LINE = 192,    /* bytes of a line are fewer */
     TEXT_MAX = 1 << 28,
     DIMENSIONS_MAX = 1 << 16, /* of a segment */
     CHECK_SIZE = 23           /* "check ", 16 digits, a new line */
@@ -135,6 +135,7 @@ static bool take_entry(const char **text, struct wcodec_manifest_entry *entry)
 {
     return take_number(text, "segment ", &entry->file) &&
            take_number(text, " first ", &entry->first_id) &&
+           take_number(text, " last ", &entry->last_id) &&
            take_number(text, " rows ", &entry->rows) &&
            take_number(text, " removed ", &entry->removed) &&
            take_number(text, " by ", &entry->removed_file) && take_end(text);
@@ -143,12 +144,11 @@ static bool take_entry(const char **text, struct wcodec_manifest_entry *entry)
 /* Ids that rise and are used, files that were given out. */
 static bool fits(const struct wcodec_manifest *m, const struct wcodec_manifest_entry *entry)
 {
-    const struct wcodec_manifest_entry *before = m->count != 0 ? &m->entries[m->count - 1] : NULL;
-    const uint64_t least = before != NULL ? before->first_id + before->rows : 0;
+    const uint64_t least = m->count != 0 ? m->entries[m->count - 1].last_id + 1 : 0;
     return entry->rows != 0 && entry->rows < UINT32_MAX && entry->first_id >= least &&
-           entry->first_id <= m->next_id && entry->rows <= m->next_id - entry->first_id &&
-           entry->removed <= entry->rows && entry->file < m->next_file &&
-           entry->removed_file < m->next_file && (before == NULL || entry->file > before->file);
+           entry->last_id >= entry->first_id && entry->last_id < m->next_id &&
+           entry->rows - 1 <= entry->last_id - entry->first_id && entry->removed <= entry->rows &&
+           entry->file < m->next_file && entry->removed_file < m->next_file;
 }
 
 static wcodec_status check_text(const char *text, size_t size, wcodec_error *err)
@@ -257,9 +257,10 @@ static size_t print_manifest(const struct wcodec_manifest *m, char *text, size_t
     for (size_t i = 0; i < m->count; i++) {
         const struct wcodec_manifest_entry *e = &m->entries[i];
         at += (size_t)snprintf(text + at, room - at,
-                               "segment %" PRIu64 " first %" PRIu64 " rows %" PRIu64
-                               " removed %" PRIu64 " by %" PRIu64 "\n",
-                               e->file, e->first_id, e->rows, e->removed, e->removed_file);
+                               "segment %" PRIu64 " first %" PRIu64 " last %" PRIu64
+                               " rows %" PRIu64 " removed %" PRIu64 " by %" PRIu64 "\n",
+                               e->file, e->first_id, e->last_id, e->rows, e->removed,
+                               e->removed_file);
     }
     return at;
 }

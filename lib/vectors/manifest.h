@@ -18,7 +18,8 @@ enum { WCODEC_STORE_NAME_SIZE = 32 };
 
 struct wcodec_manifest_entry {
     uint64_t file; /* number of the segment's file */
-    uint64_t first_id, rows;
+    uint64_t first_id, last_id;
+    uint64_t rows;
     uint64_t removed;      /* rows */
     uint64_t removed_file; /* number of the bitmap's file; of no meaning where removed is 0 */
 };

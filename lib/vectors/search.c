@@ -167,7 +167,7 @@ static float round_vector(const float *from, const float *off, size_t d, size_t 
 static bool is_allowed(const struct search *search, const struct wcodec_vectors_segment *s,
                        uint32_t row)
 {
-    const uint64_t id = s->first_id + row;
+    const uint64_t id = wcodec_segment_id(s, row);
     const uint8_t *allowed = search->options.allowed;
     if (wcodec_segment_is_removed(s, row))
         return false;
@@ -224,7 +224,8 @@ static void look_at(const struct search *search, const struct probe *probe, cons
         for (size_t i = 0; i < some; i++) {
             const float key = key_of(search, probe, at + i, factor, sums[i], query_length);
             if (key <= hits[k - 1].key && is_allowed(search, s, s->row[at + i]))
-                keep_hit(hits, k, (struct hit){.key = key, .id = s->first_id + s->row[at + i]});
+                keep_hit(hits, k,
+                         (struct hit){.key = key, .id = wcodec_segment_id(s, s->row[at + i])});
         }
     }
 }

@@ -69,6 +69,25 @@ static unsigned index_size_of(wcodec_dtype dtype)
     }
 }
 
+/* Gaps, if there are any. */
+static wcodec_status find_gaps(struct wcodec_segment_file *f, wcodec_error *err)
+{
+    wcodec_tensor_info info;
+    if (wcodec_reader_find(f->reader, WCODEC_SEGMENT_GAPS, &f->gaps, NULL) != WCODEC_OK)
+        return WCODEC_OK;
+    const wcodec_status status =
+        find_tensor(f->reader, WCODEC_SEGMENT_GAPS, 1, &f->gaps, &info, err);
+    if (status != WCODEC_OK)
+        return status;
+    f->gap_size = info.dtype == WCODEC_DTYPE_U64 ? 8 : index_size_of(info.dtype);
+    if (f->gap_size == 0)
+        return wrong_type(WCODEC_SEGMENT_GAPS, &info, err);
+    if (info.shape[0] != f->n)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu64 " gaps for %" PRIu64 " vectors",
+                           info.shape[0], f->n);
+    return WCODEC_OK;
+}
+
 static wcodec_status check_shapes(const struct wcodec_segment_file *f,
                                   const wcodec_tensor_info *anchors,
                                   const wcodec_tensor_info *scales,
@@ -128,6 +147,8 @@ wcodec_status wcodec_segment_find(const wcodec_reader *reader, struct wcodec_seg
     f.scale_count = scales.shape[0];
     f.coded_size = info.coded_size;
     status = check_shapes(&f, &anchors, &scales, &indices, err);
+    if (status == WCODEC_OK)
+        status = find_gaps(&f, err);
     if (status == WCODEC_OK)
         *file = f;
     return status;
@@ -199,6 +220,31 @@ wcodec_status wcodec_segment_read_indices(const struct wcodec_segment_file *file
             status = wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                                  "row %" PRIu64 " has anchor %" PRIu32 ", but there are %" PRIu64,
                                  first + i, indices[i], file->m);
+    }
+    wcodec_free(allocator, bytes);
+    return status;
+}
+
+wcodec_status wcodec_segment_read_ids(const struct wcodec_segment_file *file,
+                                      const wcodec_allocator *allocator, uint64_t first,
+                                      uint64_t *ids, wcodec_error *err)
+{
+    const size_t size = (size_t)file->n * file->gap_size;
+    uint8_t *bytes = size != 0 ? wcodec_alloc(allocator, size) : NULL;
+    wcodec_status status = WCODEC_OK;
+    uint64_t next = first;
+    if (size != 0 && bytes == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " ids", file->n);
+    if (size != 0)
+        status = wcodec_reader_decode(file->reader, file->gaps, bytes, size, NULL, err);
+    for (uint64_t i = 0; status == WCODEC_OK && i < file->n; i++) {
+        const uint64_t gap =
+            size != 0 ? wcodec_load_uint(bytes + i * file->gap_size, file->gap_size) : 0;
+        if (next >= WCODEC_STORE_IDS || gap >= WCODEC_STORE_IDS - next)
+            status =
+                wcodec_fail(err, WCODEC_ERROR_CORRUPT, "row %" PRIu64 " has an id beyond 2^63", i);
+        ids[i] = next + gap;
+        next = ids[i] + 1;
     }
     wcodec_free(allocator, bytes);
     return status;

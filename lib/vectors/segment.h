@@ -7,6 +7,7 @@
 #define WCODEC_VECTORS_SEGMENT_H
 
 #include "coding/floats.h"
+#include "vectors/manifest.h"
 #include "vectors/vectors.h"
 #include <wcodec/search.h>
 
@@ -15,6 +16,7 @@
 #define WCODEC_SEGMENT_ANCHORS "vectors.anchors"
 #define WCODEC_SEGMENT_SCALES "vectors.scales"
 #define WCODEC_SEGMENT_INDICES "vectors.indices"
+#define WCODEC_SEGMENT_GAPS "vectors.gaps"
 #define WCODEC_SEGMENT_RESIDUALS "vectors.residuals"
 
 enum {
@@ -49,6 +51,22 @@ wcodec_status wcodec_vectors_compress_by(wcodec_context *context, const wcodec_v
                                          wcodec_write_fn write, void *opaque,
                                          wcodec_vectors_report *report, wcodec_error *err);
 
+/* What is in a segment. */
+struct wcodec_segment_content {
+    size_t n, m, d;
+    size_t scale_count;      /* 1 or m */
+    const uint16_t *anchors; /* F16, m * d */
+    const float *scales;
+    const uint32_t *indices;
+    const uint64_t *gaps; /* ids that are left out before each row's; NULL: none */
+    const int8_t *residuals;
+};
+
+wcodec_status wcodec_segment_write(wcodec_context *context,
+                                   const struct wcodec_segment_content *content,
+                                   const wcodec_encode_options *options, wcodec_write_fn write,
+                                   void *opaque, uint64_t *coded_size, wcodec_error *err);
+
 /* A segment that a reader has open: numbers of its tensors, and sizes, which fit each other. */
 struct wcodec_segment_file {
     const wcodec_reader *reader;
@@ -56,7 +74,9 @@ struct wcodec_segment_file {
     uint64_t n, m, d;
     uint64_t scale_count; /* 1 or m */
     unsigned index_size;  /* bytes of an index */
-    uint64_t coded_size;  /* bytes of the file */
+    uint64_t gaps;
+    unsigned gap_size;   /* bytes of a gap; 0: there are none */
+    uint64_t coded_size; /* bytes of the file */
 };
 
 /* WCODEC_ERROR_USAGE: it is no segment; CORRUPT: it says that it is one. */
@@ -71,12 +91,18 @@ wcodec_status wcodec_segment_read_indices(const struct wcodec_segment_file *file
                                           const wcodec_allocator *allocator, uint64_t first,
                                           uint64_t count, uint32_t *indices, wcodec_error *err);
 
+/* The ids of all rows, that of the first being at least `first`: below 2^63. */
+wcodec_status wcodec_segment_read_ids(const struct wcodec_segment_file *file,
+                                      const wcodec_allocator *allocator, uint64_t first,
+                                      uint64_t *ids, wcodec_error *err);
+
 /* A segment in memory. Rows are in the order of their anchors, and of their numbers within one. */
 struct wcodec_vectors_segment {
     size_t n, m, d;
     size_t width;  /* of anchors: d up to a multiple of WCODEC_NEAREST_GROUP; zeros */
     size_t stride; /* of codes: d up to a multiple of WCODEC_CODES_GROUP; zeros */
     uint64_t first_id;
+    bool is_sparse; /* ids do not all follow each other */
     uint64_t coded_size;
     uint64_t removed_count;
     float *anchors;   /* m * width */
@@ -84,13 +110,26 @@ struct wcodec_vectors_segment {
     float *scales;    /* m */
     size_t *begin;    /* m + 1 */
     uint32_t *row;    /* n: numbers of rows */
+    uint64_t *ids;    /* n, by row number, where is_sparse */
     int8_t *codes;    /* n * stride */
     float *squares;   /* n: of residuals, scaled */
     float *lengths;   /* n: of decoded rows */
     uint8_t *removed; /* a bit a row number, by the file; NULL: none is */
 };
 
+/* Is it what a store's manifest says that it is? WCODEC_ERROR_CORRUPT: it is not. */
+wcodec_status wcodec_segment_check(const struct wcodec_segment_file *file,
+                                   const struct wcodec_manifest_entry *entry, uint64_t d,
+                                   wcodec_error *err);
+/* Its ids, by its manifest. */
+wcodec_status wcodec_segment_entry_ids(const struct wcodec_segment_file *file,
+                                       const wcodec_allocator *allocator,
+                                       const struct wcodec_manifest_entry *entry, uint64_t *ids,
+                                       wcodec_error *err);
+
+/* entry: of a store's manifest, with that d; NULL: of none, ids are from 0 on. */
 wcodec_status wcodec_segment_load(wcodec_context *context, const wcodec_reader *reader,
+                                  const struct wcodec_manifest_entry *entry, uint64_t d,
                                   struct wcodec_vectors_segment *segment, wcodec_error *err);
 void wcodec_segment_free(const wcodec_allocator *allocator, struct wcodec_vectors_segment *segment);
 uint64_t wcodec_segment_memory(const struct wcodec_vectors_segment *segment);
@@ -99,6 +138,11 @@ static inline bool wcodec_segment_is_removed(const struct wcodec_vectors_segment
                                              uint64_t row)
 {
     return segment->removed != NULL && (segment->removed[row / 8] >> row % 8 & 1) != 0;
+}
+
+static inline uint64_t wcodec_segment_id(const struct wcodec_vectors_segment *segment, uint64_t row)
+{
+    return segment->is_sparse ? segment->ids[row] : segment->first_id + row;
 }
 
 struct wcodec_vectors_store {

@@ -22,7 +22,9 @@ uint64_t wcodec_segment_memory(const struct wcodec_vectors_segment *s)
 {
     const uint64_t anchors = (uint64_t)(s->m + lanes_of(s)) * s->width * sizeof(float) +
                              (uint64_t)s->m * (sizeof(float) + sizeof(size_t)),
-                   rows = (uint64_t)s->n * (s->stride + sizeof(uint32_t) + 2 * sizeof(float));
+                   row = s->stride + sizeof(uint32_t) + 2 * sizeof(float) +
+                         (s->is_sparse ? sizeof(uint64_t) : 0),
+                   rows = s->n * row;
     return anchors + rows;
 }
 
@@ -33,6 +35,7 @@ void wcodec_segment_free(const wcodec_allocator *allocator, struct wcodec_vector
     wcodec_free(allocator, segment->scales);
     wcodec_free(allocator, segment->begin);
     wcodec_free(allocator, segment->row);
+    wcodec_free(allocator, segment->ids);
     wcodec_free(allocator, segment->codes);
     wcodec_free(allocator, segment->squares);
     wcodec_free(allocator, segment->lengths);
@@ -53,11 +56,13 @@ static wcodec_status allocate(wcodec_context *context, struct wcodec_vectors_seg
     s->scales = wcodec_alloc_array(allocator, s->m, sizeof *s->scales);
     s->begin = wcodec_alloc_array(allocator, s->m + 1, sizeof *s->begin);
     s->row = wcodec_alloc_array(allocator, s->n, sizeof *s->row);
+    s->ids = s->is_sparse ? wcodec_alloc_array(allocator, s->n, sizeof *s->ids) : NULL;
     s->codes = wcodec_alloc_array(allocator, s->n, s->stride);
     s->squares = wcodec_alloc_array(allocator, s->n, sizeof *s->squares);
     s->lengths = wcodec_alloc_array(allocator, s->n, sizeof *s->lengths);
     if (s->anchors == NULL || s->panels == NULL || s->scales == NULL || s->begin == NULL ||
-        s->row == NULL || s->codes == NULL || s->squares == NULL || s->lengths == NULL)
+        s->row == NULL || (s->is_sparse && s->ids == NULL) || s->codes == NULL ||
+        s->squares == NULL || s->lengths == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu vectors", s->n);
     return WCODEC_OK;
 }
@@ -131,6 +136,7 @@ static void measure_anchor(void *opaque, size_t k)
 }
 
 static wcodec_status read_rows(wcodec_context *context, const struct wcodec_segment_file *file,
+                               const struct wcodec_manifest_entry *entry,
                                struct wcodec_vectors_segment *s, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
@@ -141,6 +147,9 @@ static wcodec_status read_rows(wcodec_context *context, const struct wcodec_segm
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu vectors", s->n);
     if (status == WCODEC_OK)
         status = wcodec_segment_read_indices(file, allocator, 0, s->n, index, err);
+    if (status == WCODEC_OK && s->is_sparse)
+        status = entry != NULL ? wcodec_segment_entry_ids(file, allocator, entry, s->ids, err)
+                               : wcodec_segment_read_ids(file, allocator, 0, s->ids, err);
     if (status == WCODEC_OK) {
         order_rows(s, index, place);
         status = read_codes(file, s, allocator, place, err);
@@ -153,10 +162,13 @@ static wcodec_status read_rows(wcodec_context *context, const struct wcodec_segm
 }
 
 wcodec_status wcodec_segment_load(wcodec_context *context, const wcodec_reader *reader,
+                                  const struct wcodec_manifest_entry *entry, uint64_t d,
                                   struct wcodec_vectors_segment *segment, wcodec_error *err)
 {
     struct wcodec_segment_file file;
     wcodec_status status = wcodec_segment_find(reader, &file, err);
+    if (status == WCODEC_OK && entry != NULL)
+        status = wcodec_segment_check(&file, entry, d, err);
     if (status != WCODEC_OK)
         return status;
     struct wcodec_vectors_segment s = {
@@ -165,6 +177,8 @@ wcodec_status wcodec_segment_load(wcodec_context *context, const wcodec_reader *
         .d = (size_t)file.d,
         .width = (size_t)wcodec_align_u64(file.d, WCODEC_NEAREST_GROUP),
         .stride = (size_t)wcodec_align_u64(file.d, WCODEC_CODES_GROUP),
+        .first_id = entry != NULL ? entry->first_id : 0,
+        .is_sparse = file.gap_size != 0,
         .coded_size = file.coded_size};
     status = allocate(context, &s, err);
     if (status == WCODEC_OK)
@@ -172,7 +186,7 @@ wcodec_status wcodec_segment_load(wcodec_context *context, const wcodec_reader *
                                              s.scales, err);
     if (status == WCODEC_OK) {
         put_panels(&s);
-        status = read_rows(context, &file, &s, err);
+        status = read_rows(context, &file, entry, &s, err);
     }
     if (status == WCODEC_OK)
         *segment = s;

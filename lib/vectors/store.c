@@ -67,14 +67,15 @@ wcodec_status wcodec_vectors_open_reader(wcodec_context *context, const wcodec_r
     struct wcodec_vectors_store *made = create(context, 1, err);
     if (made == NULL)
         return WCODEC_ERROR_MEMORY;
-    status = wcodec_segment_load(context, reader, &made->segments[0], err);
+    status = wcodec_segment_load(context, reader, NULL, 0, &made->segments[0], err);
     if (status != WCODEC_OK) {
         wcodec_vectors_close(made);
         return status;
     }
     made->count = 1;
     made->d = made->segments[0].d;
-    made->rows = made->next_id = made->segments[0].n;
+    made->rows = made->segments[0].n;
+    made->next_id = wcodec_segment_id(&made->segments[0], made->rows - 1) + 1;
     *store = made;
     return WCODEC_OK;
 }
@@ -93,6 +94,37 @@ static wcodec_status open_segment(wcodec_context *context, const char *path,
     return status;
 }
 
+wcodec_status wcodec_segment_check(const struct wcodec_segment_file *file,
+                                   const struct wcodec_manifest_entry *entry, uint64_t d,
+                                   wcodec_error *err)
+{
+    if (file->n != entry->rows || file->d != d)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "%" PRIu64 " vectors of %" PRIu64
+                           " dimensions, but the manifest says %" PRIu64 " of %" PRIu64,
+                           file->n, file->d, entry->rows, d);
+    if (file->gap_size == 0 && entry->last_id - entry->first_id != entry->rows - 1)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "vectors whose ids follow each other, but the manifest says %" PRIu64
+                           " from %" PRIu64 " to %" PRIu64,
+                           entry->rows, entry->first_id, entry->last_id);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_segment_entry_ids(const struct wcodec_segment_file *file,
+                                       const wcodec_allocator *allocator,
+                                       const struct wcodec_manifest_entry *entry, uint64_t *ids,
+                                       wcodec_error *err)
+{
+    const wcodec_status status =
+        wcodec_segment_read_ids(file, allocator, entry->first_id, ids, err);
+    if (status == WCODEC_OK && ids[file->n - 1] != entry->last_id)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "the last id is %" PRIu64 ", but the manifest says %" PRIu64,
+                           ids[file->n - 1], entry->last_id);
+    return status;
+}
+
 static wcodec_status load_segment(const struct wcodec_vectors_store *store, const char *path,
                                   const struct wcodec_manifest_entry *entry,
                                   struct wcodec_vectors_segment *segment, wcodec_error *err)
@@ -101,14 +133,7 @@ static wcodec_status load_segment(const struct wcodec_vectors_store *store, cons
     wcodec_status status = wcodec_reader_open_path(store->context, path, &reader, err);
     if (status != WCODEC_OK)
         return status;
-    status = wcodec_segment_load(store->context, reader, segment, err);
-    if (status == WCODEC_OK && (segment->n != entry->rows || segment->d != store->d)) {
-        status = wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                             "%zu vectors of %zu dimensions, but the manifest says %" PRIu64
-                             " of %" PRIu64,
-                             segment->n, segment->d, entry->rows, store->d);
-        wcodec_segment_free(&store->context->allocator, segment);
-    }
+    status = wcodec_segment_load(store->context, reader, entry, store->d, segment, err);
     if (status != WCODEC_OK)
         wcodec_error_prefix(err, "%s", path);
     wcodec_reader_close(reader);
@@ -137,7 +162,6 @@ static wcodec_status add_segment(struct wcodec_vectors_store *store, const char 
         wcodec_free(allocator, removed);
         return wcodec_manifest_missing(status, folder, entry->file, err);
     }
-    segment->first_id = entry->first_id;
     segment->removed = removed;
     segment->removed_count = entry->removed;
     store->count++;
@@ -146,22 +170,19 @@ static wcodec_status add_segment(struct wcodec_vectors_store *store, const char 
     return WCODEC_OK;
 }
 
-static wcodec_status open_store(wcodec_context *context, const char *folder,
+static wcodec_status load_store(wcodec_context *context, const char *folder,
+                                const struct wcodec_manifest *manifest,
                                 wcodec_vectors_store **store, wcodec_error *err)
 {
-    struct wcodec_manifest manifest;
+    struct wcodec_vectors_store *made = create(context, manifest->count, err);
     uint64_t memory = 0;
-    wcodec_status status = wcodec_manifest_read(context, folder, &manifest, err);
-    if (status != WCODEC_OK)
-        return status;
-    struct wcodec_vectors_store *made = create(context, manifest.count, err);
-    status = made == NULL ? WCODEC_ERROR_MEMORY : WCODEC_OK;
+    wcodec_status status = made == NULL ? WCODEC_ERROR_MEMORY : WCODEC_OK;
     if (made != NULL) {
-        made->d = manifest.d;
-        made->next_id = manifest.next_id;
+        made->d = manifest->d;
+        made->next_id = manifest->next_id;
     }
-    for (size_t i = 0; status == WCODEC_OK && i < manifest.count; i++) {
-        status = add_segment(made, folder, &manifest.entries[i], err);
+    for (size_t i = 0; status == WCODEC_OK && i < manifest->count; i++) {
+        status = add_segment(made, folder, &manifest->entries[i], err);
         if (status != WCODEC_OK)
             break;
         memory += wcodec_segment_memory(&made->segments[i]);
@@ -169,11 +190,33 @@ static wcodec_status open_store(wcodec_context *context, const char *folder,
             status = wcodec_fail(err, WCODEC_ERROR_LIMIT,
                                  "%s: the vectors take more than the limit of memory", folder);
     }
-    wcodec_manifest_free(&context->allocator, &manifest);
     if (status == WCODEC_OK)
         *store = made;
     else
         wcodec_vectors_close(made);
+    return status;
+}
+
+/* Files that a manifest names are removed when another takes its place: then that is read. */
+static wcodec_status open_store(wcodec_context *context, const char *folder,
+                                wcodec_vectors_store **store, wcodec_error *err)
+{
+    enum { TRIES = 100 };
+    struct wcodec_manifest manifest = {0}, next;
+    wcodec_status status = wcodec_manifest_read(context, folder, &manifest, err);
+    for (unsigned i = 1; status == WCODEC_OK; i++) {
+        status = load_store(context, folder, &manifest, store, err);
+        if (status != WCODEC_ERROR_CORRUPT || i == TRIES ||
+            wcodec_manifest_read(context, folder, &next, NULL) != WCODEC_OK)
+            break;
+        const bool is_changed = next.next_file != manifest.next_file;
+        wcodec_manifest_free(&context->allocator, is_changed ? &manifest : &next);
+        if (!is_changed)
+            break;
+        manifest = next;
+        status = WCODEC_OK;
+    }
+    wcodec_manifest_free(&context->allocator, &manifest);
     return status;
 }
 

@@ -1,14 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a writer that was killed has left is overwritten by the next, since its number is free, or,
- * where it had its temporary name yet, removed. */
+/* Files that no manifest names are those of writers that were killed, or of manifests before:
+ * whoever has the lock removes them. */
 #include "vectors/store_change.h"
 #include "core/error.h"
+#include "core/memory.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -75,17 +77,53 @@ static bool is_temporary(const char *name)
     return false;
 }
 
-/* With the lock held, temporary files are of writers that were killed. They only take room: what
- * cannot be removed is left. */
-static void remove_temporaries(const char *folder)
+static int compare_numbers(const void *a, const void *b)
 {
-    DIR *dir = opendir(folder);
-    if (dir == NULL)
-        return;
-    for (const struct dirent *d; (d = readdir(dir)) != NULL;)
-        if (is_temporary(d->d_name))
-            unlinkat(dirfd(dir), d->d_name, 0);
-    closedir(dir);
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The numbers of files that the manifest names, in their order. */
+static size_t list_files(const struct wcodec_manifest *m, uint64_t *numbers)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        numbers[count++] = m->entries[i].file;
+        if (m->entries[i].removed != 0)
+            numbers[count++] = m->entries[i].removed_file;
+    }
+    qsort(numbers, count, sizeof *numbers, compare_numbers);
+    return count;
+}
+
+/* Is it a segment or bitmap by its name, but none of these? */
+static bool is_unnamed(const char *name, const uint64_t *numbers, size_t count)
+{
+    char segment[WCODEC_STORE_NAME_SIZE], removed[WCODEC_STORE_NAME_SIZE];
+    const uint64_t number = strtoull(name, NULL, 16);
+    wcodec_store_segment_name(number, segment);
+    wcodec_store_removed_name(number, removed);
+    return (strcmp(name, segment) == 0 || strcmp(name, removed) == 0) &&
+           bsearch(&number, numbers, count, sizeof *numbers, compare_numbers) == NULL;
+}
+
+/* They only take room: what cannot be removed is left. */
+void wcodec_store_sweep(const struct wcodec_store_change *change)
+{
+    const struct wcodec_manifest *m = &change->manifest;
+    const wcodec_allocator *allocator = &change->context->allocator;
+    uint64_t *numbers = wcodec_alloc_array(allocator, 2 * (uint64_t)m->count, sizeof *numbers);
+    DIR *dir = opendir(change->folder);
+    const size_t count = numbers != NULL ? list_files(m, numbers) : 0;
+    /* A manifest that is not on the disk yet must not lose the files of the one that is. */
+    if (dir != NULL && numbers != NULL && fsync(change->dir) == 0)
+        for (const struct dirent *d; (d = readdir(dir)) != NULL;)
+            if (is_temporary(d->d_name) ||
+                (!change->is_new && is_unnamed(d->d_name, numbers, count)))
+                unlinkat(change->dir, d->d_name, 0);
+    if (dir != NULL)
+        closedir(dir);
+    wcodec_free(allocator, numbers);
 }
 
 static bool is_missing(const struct wcodec_store_change *change)
@@ -114,13 +152,17 @@ wcodec_status wcodec_store_begin(struct wcodec_store_change *change, wcodec_cont
     if (status == WCODEC_OK && change->manifest.next_file >= UINT64_MAX - change->manifest.count)
         status = wcodec_fail(err, WCODEC_ERROR_LIMIT, "%s: no numbers of files are left", folder);
     if (status == WCODEC_OK)
-        remove_temporaries(folder);
+        wcodec_store_sweep(change);
     return status;
 }
 
 wcodec_status wcodec_store_commit(struct wcodec_store_change *change, wcodec_error *err)
 {
-    return wcodec_manifest_write(change->context, change->folder, &change->manifest, err);
+    const wcodec_status status =
+        wcodec_manifest_write(change->context, change->folder, &change->manifest, err);
+    if (status == WCODEC_OK)
+        wcodec_store_sweep(change);
+    return status;
 }
 
 /* With the lock held. The manifest may be there though writing it failed, if only its folder could

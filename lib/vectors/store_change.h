@@ -21,8 +21,10 @@ struct wcodec_store_change {
  * must be one. Always followed by wcodec_store_end(). WCODEC_ERROR_BUSY: another has the lock. */
 wcodec_status wcodec_store_begin(struct wcodec_store_change *change, wcodec_context *context,
                                  const char *folder, uint64_t d, wcodec_error *err);
-/* Replace the manifest by the changed one. */
+/* Replace the manifest by the changed one, and remove the files that only the old one names. */
 wcodec_status wcodec_store_commit(struct wcodec_store_change *change, wcodec_error *err);
+/* Remove the files that the manifest does not name. */
+void wcodec_store_sweep(const struct wcodec_store_change *change);
 /* Let the lock go. Of a store that is not there in the end, nothing is left that was made. */
 void wcodec_store_end(struct wcodec_store_change *change);
 

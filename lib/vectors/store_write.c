@@ -11,6 +11,7 @@
 #include "vectors/store_change.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static wcodec_status choose_ids(const struct wcodec_store_change *change,
@@ -33,7 +34,7 @@ static wcodec_status choose_ids(const struct wcodec_store_change *change,
 /* What new segments take over from the first. */
 struct first {
     wcodec_vectors vectors; /* its anchors */
-    float scale;            /* of its first anchor */
+    float scale;            /* the least */
 };
 
 /* anchors: as a segment has them, widened. */
@@ -50,6 +51,14 @@ static wcodec_status narrow(const wcodec_allocator *allocator,
     first->vectors = (wcodec_vectors){
         .allocator = *allocator, .anchors = file->m, .dimensions = file->d, .anchor = halves};
     return WCODEC_OK;
+}
+
+static float least_of(const float *scales, uint64_t count)
+{
+    float least = scales[0];
+    for (uint64_t i = 1; i < count; i++)
+        least = fminf(least, scales[i]);
+    return least;
 }
 
 static wcodec_status read_first(const struct wcodec_store_change *change, const char *path,
@@ -80,7 +89,7 @@ static wcodec_status read_first(const struct wcodec_store_change *change, const 
     if (status == WCODEC_OK)
         status = narrow(allocator, &file, anchors, first, err);
     if (status == WCODEC_OK)
-        first->scale = scales[0];
+        first->scale = least_of(scales, file.m);
     else
         wcodec_error_prefix(err, "%s", path);
     wcodec_free(allocator, anchors);
@@ -139,8 +148,10 @@ static wcodec_status add(struct wcodec_store_change *change, const wcodec_vector
         status = write_segment(change, vectors, rows, scale, options, report, err);
     if (status != WCODEC_OK)
         return status;
-    m->entries[m->count++] = (struct wcodec_manifest_entry){
-        .file = m->next_file, .first_id = first, .rows = rows->count};
+    m->entries[m->count++] = (struct wcodec_manifest_entry){.file = m->next_file,
+                                                            .first_id = first,
+                                                            .last_id = first + rows->count - 1,
+                                                            .rows = rows->count};
     m->next_file++;
     m->next_id = first + rows->count;
     return wcodec_store_commit(change, err);
@@ -187,13 +198,13 @@ wcodec_status wcodec_vectors_store_add(wcodec_context *context, const char *path
     return status;
 }
 
-/* The segment that has an id; count: none. */
+/* The segment that may have an id; count: none. */
 static size_t find_entry(const struct wcodec_manifest *m, uint64_t id)
 {
     size_t low = 0, high = m->count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (m->entries[middle].first_id + m->entries[middle].rows <= id)
+        if (m->entries[middle].last_id < id)
             low = middle + 1;
         else
             high = middle;
@@ -201,55 +212,120 @@ static size_t find_entry(const struct wcodec_manifest *m, uint64_t id)
     return low < m->count && m->entries[low].first_id <= id ? low : m->count;
 }
 
-static wcodec_status read_bits(const struct wcodec_store_change *change, size_t i, uint8_t **bits,
-                               wcodec_error *err)
+/* What is known of a segment from which rows are removed. */
+struct removal {
+    uint8_t *bits; /* NULL: nothing yet */
+    uint64_t *ids; /* of rows; NULL: they follow each other */
+};
+
+static wcodec_status read_ids(const struct wcodec_store_change *change, const char *path,
+                              const struct wcodec_manifest_entry *entry, uint64_t *ids,
+                              wcodec_error *err)
+{
+    struct wcodec_segment_file file;
+    wcodec_reader *reader;
+    wcodec_status status = wcodec_reader_open_path(change->context, path, &reader, err);
+    if (status != WCODEC_OK)
+        return wcodec_manifest_missing(status, change->folder, entry->file, err);
+    status = wcodec_segment_find(reader, &file, err);
+    if (status == WCODEC_OK)
+        status = wcodec_segment_check(&file, entry, change->manifest.d, err);
+    if (status == WCODEC_OK)
+        status = wcodec_segment_entry_ids(&file, &change->context->allocator, entry, ids, err);
+    if (status != WCODEC_OK)
+        wcodec_error_prefix(err, "%s", path);
+    wcodec_reader_close(reader);
+    return status;
+}
+
+static wcodec_status find_ids(const struct wcodec_store_change *change,
+                              const struct wcodec_manifest_entry *entry, uint64_t **ids,
+                              wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &change->context->allocator;
+    char name[WCODEC_STORE_NAME_SIZE];
+    if (entry->last_id - entry->first_id == entry->rows - 1)
+        return WCODEC_OK;
+    wcodec_store_segment_name(entry->file, name);
+    char *path = wcodec_store_path(allocator, change->folder, name);
+    *ids = wcodec_alloc_array(allocator, entry->rows, sizeof **ids);
+    const wcodec_status status = path == NULL || *ids == NULL
+                                     ? wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                                                   "out of memory for %" PRIu64 " ids", entry->rows)
+                                     : read_ids(change, path, entry, *ids, err);
+    wcodec_free(allocator, path);
+    return status;
+}
+
+static wcodec_status begin_removal(const struct wcodec_store_change *change, size_t i,
+                                   struct removal *removal, wcodec_error *err)
 {
     const struct wcodec_manifest_entry *entry = &change->manifest.entries[i];
     const uint64_t size = wcodec_div_up_u64(entry->rows, 8);
+    const wcodec_status status = find_ids(change, entry, &removal->ids, err);
+    if (status != WCODEC_OK)
+        return status;
     if (entry->removed != 0)
-        return wcodec_removed_read(change->context, change->folder, entry, bits, err);
-    *bits = wcodec_alloc_array(&change->context->allocator, size, 1);
-    if (*bits == NULL)
+        return wcodec_removed_read(change->context, change->folder, entry, &removal->bits, err);
+    removal->bits = wcodec_alloc_array(&change->context->allocator, size, 1);
+    if (removal->bits == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " vectors",
                            entry->rows);
-    memset(*bits, 0, (size_t)size);
+    memset(removal->bits, 0, (size_t)size);
     return WCODEC_OK;
 }
 
-/* Set the bit of an id; bits: of each segment, NULL where none was set yet. */
-static wcodec_status mark(struct wcodec_store_change *change, uint8_t **bits, uint64_t id,
+/* The row of an id; their number: none. */
+static uint64_t row_of(const struct wcodec_manifest_entry *entry, const struct removal *removal,
+                       uint64_t id)
+{
+    uint64_t low = 0, high = entry->rows;
+    if (removal->ids == NULL)
+        return id - entry->first_id;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (removal->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < entry->rows && removal->ids[low] == id ? low : entry->rows;
+}
+
+/* Set the bit of an id. */
+static wcodec_status mark(struct wcodec_store_change *change, struct removal *removals, uint64_t id,
                           wcodec_error *err)
 {
     struct wcodec_manifest *m = &change->manifest;
     const size_t i = find_entry(m, id);
-    wcodec_status status = WCODEC_OK;
-    if (i < m->count && bits[i] == NULL)
-        status = read_bits(change, i, &bits[i], err);
-    if (status != WCODEC_OK)
-        return status;
-    const uint64_t row = i < m->count ? id - m->entries[i].first_id : 0;
+    if (i < m->count && removals[i].bits == NULL) {
+        const wcodec_status status = begin_removal(change, i, &removals[i], err);
+        if (status != WCODEC_OK)
+            return status;
+    }
+    const uint64_t row = i < m->count ? row_of(&m->entries[i], &removals[i], id) : 0;
     const uint8_t bit = (uint8_t)(1u << row % 8);
-    if (i == m->count || (bits[i][row / 8] & bit) != 0)
+    if (i == m->count || row == m->entries[i].rows || (removals[i].bits[row / 8] & bit) != 0)
         return wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "%s: there is no vector of id %" PRIu64,
                            change->folder, id);
-    bits[i][row / 8] |= bit;
+    removals[i].bits[row / 8] |= bit;
     m->entries[i].removed++;
     return WCODEC_OK;
 }
 
-static wcodec_status remove_ids(struct wcodec_store_change *change, uint8_t **bits,
+static wcodec_status remove_ids(struct wcodec_store_change *change, struct removal *removals,
                                 const uint64_t *ids, uint64_t count, wcodec_error *err)
 {
     struct wcodec_manifest *m = &change->manifest;
     wcodec_status status = WCODEC_OK;
     for (uint64_t i = 0; status == WCODEC_OK && i < count; i++)
-        status = mark(change, bits, ids[i], err);
+        status = mark(change, removals, ids[i], err);
     for (size_t i = 0; status == WCODEC_OK && i < m->count; i++) {
-        if (bits[i] == NULL)
+        if (removals[i].bits == NULL)
             continue;
         m->entries[i].removed_file = m->next_file++;
         status = wcodec_removed_write(change->context, change->folder, m->entries[i].removed_file,
-                                      bits[i], m->entries[i].rows, err);
+                                      removals[i].bits, m->entries[i].rows, err);
     }
     return status == WCODEC_OK ? wcodec_store_commit(change, err) : status;
 }
@@ -258,22 +334,25 @@ wcodec_status wcodec_vectors_store_remove(wcodec_context *context, const char *p
                                           const uint64_t *ids, uint64_t count, wcodec_error *err)
 {
     struct wcodec_store_change change;
-    uint8_t **bits = NULL;
+    struct removal *removals = NULL;
     if (context == NULL)
         return wcodec_context_usable(context, err);
+    const wcodec_allocator *allocator = &context->allocator;
     wcodec_status status = wcodec_store_begin(&change, context, path, 0, err);
     if (status == WCODEC_OK) {
-        bits = wcodec_alloc_array(&context->allocator, change.manifest.count, sizeof *bits);
-        if (bits == NULL)
+        removals = wcodec_alloc_array(allocator, change.manifest.count, sizeof *removals);
+        if (removals == NULL)
             status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", path);
     }
-    for (size_t i = 0; bits != NULL && i < change.manifest.count; i++)
-        bits[i] = NULL;
+    for (size_t i = 0; removals != NULL && i < change.manifest.count; i++)
+        removals[i] = (struct removal){0};
     if (status == WCODEC_OK)
-        status = remove_ids(&change, bits, ids, count, err);
-    for (size_t i = 0; bits != NULL && i < change.manifest.count; i++)
-        wcodec_free(&context->allocator, bits[i]);
-    wcodec_free(&context->allocator, bits);
+        status = remove_ids(&change, removals, ids, count, err);
+    for (size_t i = 0; removals != NULL && i < change.manifest.count; i++) {
+        wcodec_free(allocator, removals[i].bits);
+        wcodec_free(allocator, removals[i].ids);
+    }
+    wcodec_free(allocator, removals);
     wcodec_store_end(&change);
     return status;
 }

@@ -1097,6 +1097,38 @@ class wcodec_vectors_search_options(Structure):
     )
 
 
+class wcodec_vectors_compact_options(Structure):
+    struct_size: int
+    max_rows: int
+    level: int
+    progress: wcodec_progress
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("max_rows", c_uint64),
+        ("level", c_int),
+        ("progress", wcodec_progress),
+    )
+
+
+class wcodec_vectors_compact_report(Structure):
+    segments_before: int
+    segments_after: int
+    rows: int
+    dropped: int
+    size_before: int
+    size_after: int
+    reserved: Any
+    _fields_ = (
+        ("segments_before", c_uint64),
+        ("segments_after", c_uint64),
+        ("rows", c_uint64),
+        ("dropped", c_uint64),
+        ("size_before", c_uint64),
+        ("size_after", c_uint64),
+        ("reserved", c_uint64 * 4),
+    )
+
+
 # wcodec_training_phase
 WCODEC_PHASE_WARM_UP = 0
 WCODEC_PHASE_FULL = 1
@@ -1620,6 +1652,8 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_vectors_report": wcodec_vectors_report,
     "wcodec_vectors_store_info": wcodec_vectors_store_info,
     "wcodec_vectors_search_options": wcodec_vectors_search_options,
+    "wcodec_vectors_compact_options": wcodec_vectors_compact_options,
+    "wcodec_vectors_compact_report": wcodec_vectors_compact_report,
     "wcodec_training_step": wcodec_training_step,
     "wcodec_training_averages": wcodec_training_averages,
     "wcodec_rssm_options": wcodec_rssm_options,
@@ -1764,6 +1798,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_vectors_close": (None, (c_void_p,)),
     "wcodec_vectors_store_add": (c_int, (c_void_p, c_char_p, c_void_p, POINTER(wcodec_vector_rows), POINTER(wcodec_vectors_compress_options), POINTER(c_uint64), POINTER(wcodec_vectors_report), POINTER(wcodec_error))),
     "wcodec_vectors_store_remove": (c_int, (c_void_p, c_char_p, POINTER(c_uint64), c_uint64, POINTER(wcodec_error))),
+    "wcodec_vectors_compact_options_init_size": (None, (POINTER(wcodec_vectors_compact_options), c_size_t)),
+    "wcodec_vectors_store_compact": (c_int, (c_void_p, c_char_p, POINTER(wcodec_vectors_compact_options), POINTER(wcodec_vectors_compact_report), POINTER(wcodec_error))),
     "wcodec_training_state_create": (c_int, (c_void_p, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_training_state_step": (c_int, (c_void_p, POINTER(wcodec_training_step), POINTER(wcodec_error))),
     "wcodec_training_state_features": (c_int, (c_void_p, c_uint64, POINTER(c_float), POINTER(wcodec_error))),

@@ -41,6 +41,19 @@ class Added(NamedTuple):
     decided."""
 
 
+class Compacted(NamedTuple):
+    """What VectorStore.compact() did."""
+
+    segments_before: int
+    segments_after: int
+    rows: int
+    dropped: int
+    """Removed vectors, whose bytes are gone now."""
+    size_before: int
+    """Bytes of all segments."""
+    size_after: int
+
+
 class StoreInfo(NamedTuple):
     """What is in a store."""
 
@@ -188,6 +201,37 @@ class VectorStore:
             wanted.size,
         )
         self.reload()
+
+    def compact(
+        self, *, max_rows: int | None = None, progress: Progress | None = None
+    ) -> Compacted:
+        """Merge segments, and drop the vectors that were removed. Ids stay, and so does what a
+        search finds among all; `probes` counts once for what is merged. Segments whose anchors were
+        trained apart stay apart.
+
+        Args:
+            max_rows: of a merged segment, 1 to 2^32 - 2 (None: 2^20).
+            progress: as that of wcodec.compress().
+
+        Raises:
+            UsageError: no store, or max_rows out of range. BusyError, CorruptError, FileError,
+            CancelledError, LimitError, OutOfMemoryError.
+        """
+        options, report = c.wcodec_vectors_compact_options(), c.wcodec_vectors_compact_report()
+        lib.wcodec_vectors_compact_options_init_size(options, ctypes.sizeof(options))
+        options.max_rows = _number("max_rows", max_rows, options.max_rows)
+        watch = Watch(progress)
+        options.progress = watch.progress
+        self._call(
+            lib.wcodec_vectors_store_compact,
+            self._context.handle,
+            os.fsencode(self.path),
+            options,
+            report,
+            watch=watch,
+        )
+        self.reload()
+        return Compacted(*(getattr(report, name) for name in Compacted._fields))
 
     def search(
         self,

@@ -75,6 +75,14 @@ run 0 "$WCODEC" vectors search --nearest=1 store few.npy; prints '^1: 1 ('
 if grep -q '^0: 0 ' "$work/out"; then fail 'a removed vector is found'; else pass; fi
 run 0 "$WCODEC" vectors info store; prints 'store: 518 vectors'; prints '2 vectors removed'
 
+# Compacted it finds the same.
+run 0 "$WCODEC" vectors search --metric=cosine store few.npy; cp "$work/out" found
+cp -R store copy
+run 0 "$WCODEC" vectors compact --json -q copy; json out
+json_is out '(d["segments_before"], d["segments"], d["rows"], d["dropped"]) == (2, 1, 518, 2)'
+run 0 "$WCODEC" vectors search --metric=cosine copy few.npy; same "$work/out" found
+run 0 "$WCODEC" vectors compact copy; silent; says 'copy: 518 vectors in 1 segments, before in 1, 0 removed ones dropped'
+
 # Another process has the lock; a first add that fails leaves nothing.
 "$PYTHON" -c 'import fcntl, subprocess, sys
 lock = open("store/lock")
@@ -85,6 +93,7 @@ is "$(cat "$work/busy")" 'wcodec: error: store: another is changing the store'
 run 2 "$WCODEC" vectors add new nan.npy; says 'row 7: element 11 is NaN'; missing new
 
 cp store/vectors.manifest before
+mkdir empty
 refused () {
     code=$1 text=$2
     shift 2
@@ -113,6 +122,8 @@ refused 2 'row 7: element 11 is NaN' add store nan.npy
 refused 2 'takes a store, and ids' remove store
 refused 2 "not 'x'" remove store 3 x
 refused 1 'store: there is no vector of id 1019' remove store 3 1019
+refused 2 'takes a store' compact store store
+refused 2 'empty: no store of vectors' compact empty
 refused 2 'takes a store, and a file' search store
 refused 2 'queries of 5 dimensions, but the vectors have 12' search store narrow.npy
 refused 2 'queries: row 7: element 11 is NaN' search store nan.npy
@@ -123,7 +134,6 @@ refused 2 'metric is l2, inner-product or cosine, not' search --metric=l3 store 
 refused 1 'nothing: ' search nothing few.npy
 refused 2 'two.safetensors.wcodec: no segment of vectors' search two.safetensors.wcodec few.npy
 refused 2 'no segment of vectors' export -o x.safetensors two.safetensors.wcodec
-mkdir empty
 refused 2 'empty: no store of vectors' search empty few.npy
 poke store/vectors.manifest 20 070
 cp store/vectors.manifest before

@@ -77,6 +77,31 @@ def test_filters_and_removing(tmp_path):
     assert len(store) == 297
 
 
+def test_compacting(tmp_path):
+    rows = clusters(300)
+    store = VectorStore(tmp_path, threads=1)
+    store.train(rows, anchors=8)
+    store.add(rows[:200], bits=5)
+    for i in range(200, 300, 20):
+        VectorStore(tmp_path).add(rows[i : i + 20])
+    store.reload()
+    store.remove([3, 250])
+    before = [store.search(rows, 7, metric=m) for m in ("l2", "inner_product", "cosine")]
+    told = []
+    done = store.compact(progress=lambda *now: told.append(now))
+    assert done[:4] == (6, 1, 298, 2) and done.size_before > done.size_after > 0
+    assert told[-1][0] == told[-1][1] > 0
+    assert len(store) == 298 and store.info().segments == 1 and store.info().removed == 0
+    after = [store.search(rows, 7, metric=m) for m in ("l2", "inner_product", "cosine")]
+    for a, b in zip(before, after):
+        assert (a[0] == b[0]).all() and (a[1] == b[1]).all()
+    assert store.compact(max_rows=9)[:4] == (1, 1, 298, 0)
+    with pytest.raises(wcodec.UsageError, match="and not 0"):
+        store.compact(max_rows=0)
+    with pytest.raises(wcodec.FileError):
+        VectorStore(tmp_path / "none").compact()
+
+
 def test_types(tmp_path):
     rows = clusters(200)
     store = VectorStore(tmp_path)

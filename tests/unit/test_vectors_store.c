@@ -487,7 +487,7 @@ static wcodec_status parse(const char *text, wcodec_error *err)
 }
 
 #define HEAD "wcodec-vectors 1\ndimensions 6\nnext 100\nfiles 9\n"
-#define FIRST "segment 2 first 10 rows 20 removed 0 by 0\n"
+#define FIRST "segment 2 first 10 last 29 rows 20 removed 0 by 0\n"
 
 static void manifests(void **state)
 {
@@ -500,28 +500,39 @@ static void manifests(void **state)
         "wcodec-vectors 1\ndimensions -6\nnext 100\nfiles 9\n",
         "wcodec-vectors 1\ndimensions 18446744073709551616\nnext 100\nfiles 9\n",
         "wcodec-vectors 1\ndimensions 6\nnext 9223372036854775809\nfiles 9\n",
-        HEAD "segment 2 first 10 rows 0 removed 0 by 0\n",
-        HEAD "segment 2 first 81 rows 20 removed 0 by 0\n",
-        HEAD "segment 2 first 101 rows 1 removed 0 by 0\n",
-        HEAD "segment 2 first 10 rows 18446744073709551610 removed 0 by 0\n",
-        HEAD "segment 2 first 18446744073709551610 rows 20 removed 0 by 0\n",
-        HEAD "segment 2 first 10 rows 20 removed 21 by 3\n",
-        HEAD "segment 9 first 10 rows 20 removed 0 by 0\n",
-        HEAD "segment 2 first 10 rows 20 removed 1 by 9\n",
-        HEAD "segment 2 first 10 rows 20 removed 1 by 3",
-        HEAD "segment 2 first 10 rows 20 removed 1 by 3 \n",
-        HEAD "segment ../../2 first 10 rows 20 removed 1 by 3\n",
-        HEAD FIRST "segment 3 first 29 rows 20 removed 0 by 0\n",
-        HEAD FIRST "segment 2 first 30 rows 20 removed 0 by 0\n",
+        HEAD "segment 2 first 10 last 10 rows 0 removed 0 by 0\n",
+        HEAD "segment 2 first 81 last 100 rows 20 removed 0 by 0\n",
+        HEAD "segment 2 first 101 last 101 rows 1 removed 0 by 0\n",
+        HEAD
+        "segment 2 first 10 last 18446744073709551615 rows 18446744073709551610 removed 0 by 0\n",
+        HEAD
+        "segment 2 first 18446744073709551610 last 18446744073709551615 rows 20 removed 0 by 0\n",
+        HEAD "segment 2 first 10 last 29 rows 20 removed 21 by 3\n",
+        HEAD "segment 9 first 10 last 29 rows 20 removed 0 by 0\n",
+        HEAD "segment 2 first 10 last 29 rows 20 removed 1 by 9\n",
+        HEAD "segment 2 first 10 last 29 rows 20 removed 1 by 3",
+        HEAD "segment 2 first 10 last 29 rows 20 removed 1 by 3 \n",
+        HEAD "segment ../../2 first 10 last 29 rows 20 removed 1 by 3\n",
+        HEAD FIRST "segment 3 first 29 last 48 rows 20 removed 0 by 0\n",
+        HEAD "segment 2 first 10 last 28 rows 20 removed 0 by 0\n",
+        HEAD "segment 2 first 10 last 9 rows 1 removed 0 by 0\n",
+        HEAD "segment 2 first 10 rows 20 removed 0 by 0\n",
         HEAD FIRST "more\n",
         "wcodec-vectors 1\ndimensions 65537\nnext 100\nfiles 9\n",
         ("wcodec-vectors 1\ndimensions 6\nnext 4294967295\nfiles 9\n"
-         "segment 2 first 0 rows 4294967295 removed 0 by 0\n"),
+         "segment 2 first 0 last 4294967294 rows 4294967295 removed 0 by 0\n"),
     };
     wcodec_error err;
     (void)state;
     assert_int_equal(parse(HEAD, NULL), WCODEC_OK);
-    assert_int_equal(parse(HEAD FIRST "segment 3 first 30 rows 70 removed 70 by 8\n", NULL),
+    assert_int_equal(parse(HEAD FIRST "segment 3 first 30 last 99 rows 70 removed 70 by 8\n", NULL),
+                     WCODEC_OK);
+    /* Of a merged segment: ids that are left out, a number of a later file. */
+    assert_int_equal(parse(HEAD "segment 3 first 10 last 99 rows 20 removed 0 by 0\n", NULL),
+                     WCODEC_OK);
+    assert_int_equal(parse(HEAD "segment 3 first 10 last 19 rows 2 removed 0 by 0\n"
+                                "segment 2 first 20 last 29 rows 10 removed 0 by 0\n",
+                           NULL),
                      WCODEC_OK);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (parse(wrong[i], &err) != WCODEC_ERROR_CORRUPT || err.text[0] == 0)
@@ -541,7 +552,7 @@ static void last_file(void **state)
     wcodec_vectors *vectors = train(context, &rows);
     assert_int_equal(add(context, vectors, &rows, NULL, NULL), WCODEC_OK);
     for (uint64_t left = 0; left < 4; left++) {
-        struct wcodec_manifest_entry entry = {.rows = ROWS};
+        struct wcodec_manifest_entry entry = {.last_id = ROWS - 1, .rows = ROWS};
         const struct wcodec_manifest manifest = {
             .d = D, .next_id = ROWS, .next_file = UINT64_MAX - left, .count = 1, .entries = &entry};
         assert_int_equal(wcodec_manifest_write(context, "store", &manifest, NULL), WCODEC_OK);
