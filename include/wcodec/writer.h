@@ -111,6 +111,12 @@ typedef enum wcodec_lossy_scaling {
     WCODEC_LOSSY_SCALE_ROW = 1
 } wcodec_lossy_scaling;
 
+/** Copy `size` bytes from byte `from` of part number `part` on to byte `to` on of what is joined,
+ * now or later; called from the calling thread, with rising `to`. Returns 0, or an errno, which
+ * ends the work with WCODEC_ERROR_IO. */
+typedef int (*wcodec_copy_at_fn)(void *opaque, size_t part, uint64_t from, uint64_t to,
+                                 uint64_t size);
+
 /** How to compress: fill with wcodec_encode_options_init(), then change what matters. It grows at
  * its end (wcodec/base.h). Strings and lists are copied where they are needed after the call
  * returns. Where a pointer to it is taken, NULL stands for the defaults. */
@@ -181,6 +187,18 @@ typedef struct wcodec_encode_options {
      * _COMPUTE_FIXED. It must stay until the call returns, or the writer is destroyed; three times
      * the largest tensor more memory is taken. */
     const wcodec_bases *bases;
+    /** With `part_end`: the first byte of the original from which on entries of the part begin. */
+    uint64_t part_begin;
+    /** 0: all of the file. Else a part is made of it: of the tensors, and blobs between them, that
+     * begin at bytes part_begin to part_end - 1 of the original; parts whose bytes follow each
+     * other from 0 to its end have each of them once. What is written is a .wcodec file of its own,
+     * which wcodec_join() takes: it restores to these bytes, with zeros before and a record after
+     * them, and should be read by the version that made it. wcodec_compress_fd(), _memory() and
+     * wcodec_recompress() only. */
+    uint64_t part_end;
+    /** wcodec_join() only: NULL, or what copies large payloads in place of the library. With
+     * `write_at`. */
+    wcodec_copy_at_fn copy_at;
 } wcodec_encode_options;
 
 /** What wcodec_encode_options_init() calls: as wcodec_options_init_size(). */
@@ -283,6 +301,28 @@ WCODEC_API wcodec_status wcodec_recompress(const wcodec_reader *reader, uint64_t
  * WCODEC_ERROR_CANCELLED. */
 WCODEC_API wcodec_status wcodec_copy(const wcodec_reader *reader, const uint64_t *tensors,
                                      size_t count, wcodec_write_fn write, void *opaque,
+                                     const wcodec_encode_options *options,
+                                     wcodec_encode_report *report, wcodec_error *err);
+
+/** Put the `count` parts of a file together that wcodec_compress_fd() or wcodec_recompress() made
+ * by `part_end`, wherever: in the order of their bytes, each opened as a reader of its own, and all
+ * of them. The result is, byte for byte, what the same call with the same options makes of all of
+ * the file at once. The original is the regular file `fd`; with fd -1 it is what the only file of
+ * `original` restores to, as with wcodec_recompress(). Of it only the header is read, and tensors
+ * that may be equal to one of another part; nothing is coded.
+ *
+ * `options` are those by which the parts were made (`part_begin` and `part_end` do not count here),
+ * with the same bases. Payloads are read, their hashes are checked, and they are written. With
+ * `copy_at` those of 64 KiB and more (from level 7 on 256 KiB) are left to that: copied as they
+ * are, by whomever, and not checked.
+ *
+ * Memory: the header, the indices and records of all parts, the largest payload, and 2 MiB. Returns
+ * WCODEC_OK, WCODEC_ERROR_USAGE (what is given is no part, one of another file, or made by other
+ * options; one is missing), WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO, WCODEC_ERROR_CORRUPT,
+ * WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED. Thread-safe. */
+WCODEC_API wcodec_status wcodec_join(wcodec_context *context, const wcodec_reader *const *parts,
+                                     size_t count, int fd, const wcodec_reader *original,
+                                     wcodec_write_fn write, void *opaque,
                                      const wcodec_encode_options *options,
                                      wcodec_encode_report *report, wcodec_error *err);
 

@@ -101,6 +101,8 @@ static bool put_part(struct wcodec_tree *tree, uint64_t number, uint32_t at, con
     const uint32_t before = atomic_fetch_add_explicit(&leaf->filled, size, memory_order_acq_rel);
     WCODEC_ASSERT(before <= (uint32_t)LEAF - size);
     if (before + size == LEAF) {
+        if (number == 0 && tree->kept_first != NULL)
+            memcpy(tree->kept_first, part, LEAF);
         leaf->hash = tree->leaf(part, LEAF);
         close_part(tree, leaf);
         atomic_store_explicit(&leaf->done, true, memory_order_release);
@@ -151,9 +153,16 @@ void wcodec_tree_advance(struct wcodec_tree *tree)
         if (!atomic_load_explicit(&leaf->done, memory_order_acquire))
             return;
         add_to_root(tree->root, leaf->hash);
+        if (tree->kept != NULL)
+            tree->kept[tree->first] = leaf->hash;
         atomic_store_explicit(&leaf->filled, 0, memory_order_relaxed);
         atomic_store_explicit(&leaf->done, false, memory_order_relaxed);
     }
+}
+
+const uint8_t *wcodec_tree_rest(const struct wcodec_tree *tree)
+{
+    return leaf_of(tree, tree->first)->part;
 }
 
 static struct wcodec_tree_hash finish(void *root, uint64_t size)

@@ -40,6 +40,10 @@ struct wcodec_tree {
     void *root;           /* XXH3_state_t */
     pthread_mutex_t lock; /* of `spare`, and of `part` while it is NULL */
     void *spare;          /* a list of buffers of a leaf each */
+    /* NULL, or where hashes of leaves stay that are in the root, by number; and the bytes of the
+     * first leaf where they came in parts. */
+    struct wcodec_tree_hash *kept;
+    uint8_t *kept_first;
 };
 
 /* A tree that has bytes of `window` leaves at a time. WCODEC_ERROR_MEMORY. */
@@ -65,6 +69,10 @@ void wcodec_tree_put_leaf(struct wcodec_tree *tree, uint64_t number, struct wcod
 /* Take leaves that are complete into the root, so that the window moves on. No other call at the
  * same time. */
 void wcodec_tree_advance(struct wcodec_tree *tree);
+
+/* After that, the bytes of the first leaf that is not complete, as far as they came: there must be
+ * some. */
+const uint8_t *wcodec_tree_rest(const struct wcodec_tree *tree);
 
 /* The hash of `size` bytes, all of which came. The tree can only be freed after it. */
 struct wcodec_tree_hash wcodec_tree_end(struct wcodec_tree *tree, uint64_t size);

@@ -3,8 +3,8 @@
 
 /* Tensors from one container to another as they are coded. */
 
+#include "recode/recode.h"
 #include "read/decode.h"
-#include "read/reader.h"
 #include "write/batch.h"
 #include "write/encode_options.h"
 #include "write/header.h"
@@ -36,46 +36,6 @@ struct copy {
     uint64_t *taken; /* of each of the reader's entries: the number of the new one plus 1, or 0 */
     struct wcodec_reporter reporter;
 };
-
-static wcodec_status hold(const struct copy *c, uint64_t bytes, wcodec_error *err)
-{
-    const uint64_t most = c->reader->context->limits.max_memory;
-    return bytes <= most ? WCODEC_OK
-                         : wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                                       "copying takes at least %" PRIu64
-                                       " bytes of memory, the limit is %" PRIu64,
-                                       bytes, most);
-}
-
-/* The payload of an entry, whose hash is right; the caller frees it. */
-static wcodec_status read_payload(const struct copy *c, const struct wcodec_source *source,
-                                  const struct wcodec_entry *e, uint8_t **payload,
-                                  wcodec_error *err)
-{
-    const wcodec_allocator *allocator = &c->reader->context->allocator;
-    struct wcodec_tree tree = {.leaves = NULL};
-    wcodec_status status = hold(c, e->payload_size + e->size, err);
-    if (status != WCODEC_OK)
-        return status;
-    uint8_t *bytes = wcodec_alloc_array(allocator, e->payload_size, 1);
-    if (bytes == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes",
-                           e->payload_size);
-    status = wcodec_source_read(source, e->payload_offset, bytes, (size_t)e->payload_size, err);
-    if (status == WCODEC_OK)
-        status = wcodec_tree_init(&tree, allocator, c->leaf,
-                                  e->payload_size / WCODEC_LEAF_BYTES + 1, err);
-    if (status == WCODEC_OK)
-        status = wcodec_tree_put(&tree, 0, bytes, e->payload_size, err);
-    if (status == WCODEC_OK && wcodec_tree_end(&tree, e->payload_size).low != e->payload_hash)
-        status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of its payload differs");
-    wcodec_tree_free(&tree);
-    if (status == WCODEC_OK)
-        *payload = bytes;
-    else
-        wcodec_free(allocator, bytes);
-    return status;
-}
 
 /* Put what an entry decodes to into the hash of the new file. */
 static wcodec_status hash_decoded(const struct copy *c, struct wcodec_output *output,
@@ -142,8 +102,9 @@ static wcodec_status put_copy(struct copy *c, struct wcodec_output *output,
     made.dtype_name = e->dtype_name;
     made.rank = e->rank;
     made.shape = e->shape;
-    wcodec_status status =
-        own->payload_size != 0 ? read_payload(c, source, own, &payload, err) : WCODEC_OK;
+    wcodec_status status = own->payload_size != 0
+                               ? wcodec_payload_read(c->reader->context, source, own, &payload, err)
+                               : WCODEC_OK;
     if (status == WCODEC_OK)
         status = wcodec_output_copy(output, &made, payload, err);
     wcodec_free(&c->reader->context->allocator, payload);

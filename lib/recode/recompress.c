@@ -4,9 +4,8 @@
 /* A container compressed anew: its original is decoded as it is read, and stands nowhere as a
  * whole. */
 
+#include "recode/recode.h"
 #include "read/decode.h"
-#include "read/reader.h"
-#include "write/compress.h"
 #include "write/encode_options.h"
 #include "format/loss.h"
 #include "core/arena.h"
@@ -165,14 +164,20 @@ static wcodec_status list_lossy(const wcodec_reader *reader, uint64_t file,
 }
 
 static wcodec_status compress_original(struct original *o, const struct wcodec_entry *lossy,
-                                       uint64_t lossy_count, wcodec_write_fn write, void *opaque,
+                                       uint64_t lossy_count,
+                                       const struct wcodec_write_supply *supply,
+                                       wcodec_write_fn write, void *opaque,
                                        const wcodec_encode_options *options,
                                        wcodec_encode_report *report, wcodec_error *err)
 {
     const struct wcodec_index *index = o->shard->index;
     struct wcodec_source source;
-    const struct wcodec_compress_input input = {
-        .source = &source, .fd = -1, .lossy = lossy, .lossy_count = lossy_count, .index = index};
+    const struct wcodec_compress_input input = {.source = &source,
+                                                .fd = -1,
+                                                .lossy = lossy,
+                                                .lossy_count = lossy_count,
+                                                .index = index,
+                                                .supply = supply};
     wcodec_status status = wcodec_shard_acquire(o->shard, &o->source, err);
     if (status != WCODEC_OK)
         return status;
@@ -180,7 +185,7 @@ static wcodec_status compress_original(struct original *o, const struct wcodec_e
     status = wcodec_compress_source(o->context, &input, write, opaque, options, report, err);
     wcodec_shard_release(o->shard, &o->source);
     /* What was decoded, as far as it stayed exact, is what the file was made of. */
-    if (status == WCODEC_OK && report->lossy == 0 &&
+    if (status == WCODEC_OK && report->lossy == 0 && options->part_end == 0 &&
         memcmp(report->xxh128, index->hash, sizeof report->xxh128) != 0)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of the original differs");
     if (status == WCODEC_OK)
@@ -188,12 +193,12 @@ static wcodec_status compress_original(struct original *o, const struct wcodec_e
     return status;
 }
 
-wcodec_status wcodec_recompress(const wcodec_reader *reader, uint64_t file, wcodec_write_fn write,
-                                void *opaque, const wcodec_encode_options *options,
-                                wcodec_encode_report *report, wcodec_error *err)
+wcodec_status wcodec_recompress_supplied(const wcodec_reader *reader, uint64_t file,
+                                         const struct wcodec_write_supply *supply,
+                                         wcodec_write_fn write, void *opaque,
+                                         const wcodec_encode_options *options,
+                                         wcodec_encode_report *report, wcodec_error *err)
 {
-    if (reader == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_recompress: an argument is NULL");
     wcodec_encode_options given;
     wcodec_status status = wcodec_context_usable(reader->context, err);
     if (status == WCODEC_OK)
@@ -219,7 +224,8 @@ wcodec_status wcodec_recompress(const wcodec_reader *reader, uint64_t file, wcod
                      : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a file's tensors");
     }
     if (status == WCODEC_OK)
-        status = compress_original(&o, lossy, lossy_count, write, opaque, &given, &own, err);
+        status =
+            compress_original(&o, lossy, lossy_count, supply, write, opaque, &given, &own, err);
     wcodec_free(allocator, lossy);
     wcodec_arena_free(&arena);
     wcodec_free(allocator, o.bytes);
@@ -227,4 +233,13 @@ wcodec_status wcodec_recompress(const wcodec_reader *reader, uint64_t file, wcod
     if (status == WCODEC_OK && report != NULL)
         *report = own;
     return status;
+}
+
+wcodec_status wcodec_recompress(const wcodec_reader *reader, uint64_t file, wcodec_write_fn write,
+                                void *opaque, const wcodec_encode_options *options,
+                                wcodec_encode_report *report, wcodec_error *err)
+{
+    if (reader == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_recompress: an argument is NULL");
+    return wcodec_recompress_supplied(reader, file, NULL, write, opaque, options, report, err);
 }

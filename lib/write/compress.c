@@ -6,6 +6,7 @@
 #include "write/compress.h"
 #include "write/batch.h"
 #include "write/encode_options.h"
+#include "write/part.h"
 #include "format/geometry.h"
 #include "format/layout.h"
 #include "format/loss.h"
@@ -39,6 +40,8 @@ struct compressor {
     struct wcodec_output output;
     struct wcodec_dedup dedup;
     struct wcodec_write_batch batch;
+    struct wcodec_file_part part;
+    uint64_t position; /* in the source: where the next entry begins */
     struct wcodec_reporter reporter;
     struct wcodec_cancel cancel;
     char note[sizeof((wcodec_encode_report *)0)->note];
@@ -131,7 +134,8 @@ static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
 
 static wcodec_status report_progress(struct compressor *c, wcodec_error *err)
 {
-    return wcodec_reporter_add(&c->reporter, c->output.index.size - c->reporter.done, err);
+    return wcodec_reporter_add(&c->reporter, c->output.index.size - c->part.pad - c->reporter.done,
+                               err);
 }
 
 static wcodec_status run_batch(struct compressor *c, wcodec_error *err)
@@ -140,17 +144,33 @@ static wcodec_status run_batch(struct compressor *c, wcodec_error *err)
     return status == WCODEC_OK ? report_progress(c, err) : status;
 }
 
+/* An entry that is coded already. */
+static wcodec_status put_supplied(struct compressor *c, const struct wcodec_entry *what,
+                                  uint64_t at, wcodec_error *err)
+{
+    const struct wcodec_write_supply *supply = c->input->supply;
+    const wcodec_status status = supply->put(supply->opaque, &c->output, &c->dedup, what, at, err);
+    return status == WCODEC_OK ? report_progress(c, err) : status;
+}
+
 /* Put an item at the end of the batch; where it does not fit, the batch runs first. */
 static wcodec_status add_item(struct compressor *c, const struct wcodec_entry *what, bool weights,
                               wcodec_error *err)
 {
-    const bool by_coder =
-        wcodec_write_batch_by_coder(&c->batch, what, weights, c->batch.begin + c->batch.size);
+    const uint64_t at = c->position;
+    c->position += what->size;
+    if (!wcodec_part_has(&c->part, at, c->source.size))
+        return WCODEC_OK;
+    if (c->input->supply != NULL)
+        return put_supplied(c, what, at, err);
+    const bool by_coder = wcodec_write_batch_by_coder(&c->batch, what, weights, at);
     if (wcodec_write_batch_is_full(&c->batch, what->size, by_coder)) {
         wcodec_status status = run_batch(c, err);
         if (status != WCODEC_OK)
             return status;
     }
+    if (c->batch.count == 0)
+        c->batch.begin = at;
     wcodec_write_batch_add(&c->batch, what, weights, by_coder);
     return WCODEC_OK;
 }
@@ -161,6 +181,11 @@ static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
     struct wcodec_entry what = {.size = s->header_size};
     struct wcodec_coded coded;
     struct wcodec_encode_settings settings = c->batch.settings;
+    c->position = s->header_size;
+    if (!wcodec_part_has(&c->part, 0, c->source.size))
+        return WCODEC_OK;
+    if (c->input->supply != NULL)
+        return put_supplied(c, &what, 0, err);
     settings.quick = true;
     wcodec_status status =
         wcodec_output_hash(c->context, &c->output, s->header, s->header_size, err);
@@ -176,7 +201,6 @@ static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
     if (status == WCODEC_OK)
         status = wcodec_output_write(c->context, &c->output, 1, NULL, err);
     wcodec_coded_free(&coded);
-    c->batch.begin = s->header_size;
     return status;
 }
 
@@ -220,6 +244,57 @@ static wcodec_status compress_tensors(struct compressor *c, wcodec_error *err)
     return status == WCODEC_OK ? compress_blobs(c, at, c->source.size, err) : status;
 }
 
+/* The next begin of an entry in bytes [begin, end) that are no tensor, or their end. */
+static uint64_t blob_from(uint64_t begin, uint64_t end, uint64_t offset)
+{
+    if (offset <= begin)
+        return begin;
+    const uint64_t count = wcodec_div_up_u64(offset - begin, BLOB_SIZE);
+    return count <= (end - begin) / BLOB_SIZE ? begin + count * BLOB_SIZE : end;
+}
+
+/* Where the first entry begins that does so at `offset` or later; the end if none does. */
+static uint64_t entry_from(const struct compressor *c, uint64_t offset)
+{
+    const struct wcodec_file_layout *l = c->layout;
+    uint64_t at = 0;
+    if (offset == 0)
+        return 0;
+    if (l != NULL && l->safetensors != NULL)
+        at = l->safetensors->header_size;
+    for (uint64_t i = 0; l != NULL && i < l->count; i++) {
+        if (offset <= l->tensors[i].offset)
+            return blob_from(at, l->tensors[i].offset, offset);
+        at = l->tensors[i].offset + l->tensors[i].size;
+    }
+    return blob_from(at, c->source.size, offset);
+}
+
+/* What comes before the entries: of a part, and of parts that are joined. */
+static wcodec_status begin_entries(struct compressor *c, wcodec_error *err)
+{
+    const struct wcodec_write_supply *supply = c->input->supply;
+    if (supply != NULL)
+        return supply->begin(supply->opaque, &c->output, c->source.size, err);
+    if (!wcodec_part_is_on(&c->part))
+        return WCODEC_OK;
+    c->part.first = entry_from(c, c->part.begin);
+    c->part.last = entry_from(c, c->part.end);
+    wcodec_reporter_init(&c->reporter, &c->options.progress, c->part.last - c->part.first);
+    return wcodec_part_begin(&c->part, c->context, &c->batch.settings, &c->output, err);
+}
+
+/* And after them. */
+static wcodec_status end_entries(struct compressor *c, wcodec_error *err)
+{
+    const struct wcodec_write_supply *supply = c->input->supply;
+    if (supply != NULL)
+        return supply->end(supply->opaque, err);
+    return wcodec_part_is_on(&c->part) ? wcodec_part_end(&c->part, c->context, &c->batch.settings,
+                                                         &c->dedup, c->source.size, &c->output, err)
+                                       : WCODEC_OK;
+}
+
 /* Kind and metadata of the container. */
 static wcodec_status describe(struct compressor *c, wcodec_error *err)
 {
@@ -242,7 +317,7 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
     wcodec_status status =
         wcodec_output_init(c->context, write, c->options.write_at, opaque, &c->output, err);
     c->output.bases = c->options.bases;
-    c->output.index.head.size = c->source.size;
+    c->output.index.head.size = wcodec_part_is_on(&c->part) ? UINT64_MAX : c->source.size;
     if (status == WCODEC_OK)
         status = wcodec_encode_options_note(&c->options, &c->output, err);
     if (status == WCODEC_OK)
@@ -252,6 +327,8 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
     if (status != WCODEC_OK)
         return status;
     status = wcodec_write_batch_init(&c->batch, err);
+    if (status == WCODEC_OK)
+        status = begin_entries(c, err);
     if (status != WCODEC_OK)
         return status;
     status =
@@ -262,7 +339,11 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
         status = wcodec_write_batch_flush(&c->batch, err);
     if (status == WCODEC_OK)
         status = report_progress(c, err);
-    return status == WCODEC_OK && c->layout != NULL ? describe(c, err) : status;
+    if (status == WCODEC_OK)
+        status = end_entries(c, err);
+    return status == WCODEC_OK && c->layout != NULL && !wcodec_part_is_on(&c->part)
+               ? describe(c, err)
+               : status;
 }
 
 /* Size and time of change of a file: if they differ in the end, what was read may be of two
@@ -312,6 +393,7 @@ wcodec_status wcodec_compress_source(wcodec_context *context,
         return status;
     wcodec_reporter_init(&c.reporter, &c.options.progress, c.source.size);
     wcodec_dedup_init(&c.dedup, context, &c.source);
+    c.part = (struct wcodec_file_part){.begin = c.options.part_begin, .end = c.options.part_end};
     c.batch = (struct wcodec_write_batch){
         .context = context, .source = &c.source, .output = &c.output, .dedup = &c.dedup};
     wcodec_phases_begin(&c.batch.phases, c.options.times);
@@ -342,6 +424,7 @@ wcodec_status wcodec_compress_source(wcodec_context *context,
     wcodec_output_free(&c.output);
     wcodec_free(&context->allocator, c.metadata);
     wcodec_layout_free(c.layout);
+    wcodec_part_free(&c.part, &context->allocator);
     return status;
 }
 

@@ -67,6 +67,8 @@ wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "what is coded against a base cannot be coded with loss, or for "
                            "products");
+    if (o.part_end != 0 && o.part_begin >= o.part_end)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "a part without bytes");
     status = check_lossy(&o, err);
     if (status == WCODEC_OK)
         *options = o;

@@ -5,6 +5,7 @@
 #include "format/layout.h"
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/leaf.h"
+#include "core/assert.h"
 #include "core/error.h"
 #include "format/groups.h"
 #include "core/memory.h"
@@ -530,6 +531,27 @@ wcodec_status wcodec_output_copy(struct wcodec_output *output, const struct wcod
                                        .parts = &part};
     output->lossy += entry->coding == WCODEC_CODING_LOSSY;
     return put_entry(output, entry, &coded, err);
+}
+
+bool wcodec_output_is_large(const struct wcodec_output *output, uint64_t payload_size)
+{
+    return payload_size >= group_limits(output).large;
+}
+
+wcodec_status wcodec_output_leave(struct wcodec_output *output, const struct wcodec_entry *entry,
+                                  uint64_t *position, wcodec_error *err)
+{
+    const struct wcodec_coded coded = {.payload_size = entry->payload_size};
+    WCODEC_ASSERT(output->write_at != NULL && wcodec_output_is_large(output, entry->payload_size));
+    output->lossy += entry->coding == WCODEC_CODING_LOSSY;
+    wcodec_status status = put_entry(output, entry, &coded, err);
+    if (status == WCODEC_OK)
+        status = write_gathered(output, err);
+    if (status != WCODEC_OK)
+        return status;
+    *position = output->position;
+    output->position += entry->payload_size;
+    return WCODEC_OK;
 }
 
 wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wcodec_entry *what,

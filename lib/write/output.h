@@ -89,9 +89,17 @@ wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wco
                                   uint64_t alias, wcodec_error *err);
 
 /* An entry that another container has, coded: `entry` says how, its parameters must live until the
- * index is written. Its payload is `payload`, free again on return (write_at must be NULL). */
+ * index is written. Its payload is `payload`, free again after wcodec_output_write(); without
+ * write_at, on return. */
 wcodec_status wcodec_output_copy(struct wcodec_output *output, const struct wcodec_entry *entry,
                                  uint8_t *payload, wcodec_error *err);
+
+/* Are payloads of that size large: the last ones of their groups? */
+bool wcodec_output_is_large(const struct wcodec_output *output, uint64_t payload_size);
+
+/* The same of a large payload that somebody else writes, to where *position says. */
+wcodec_status wcodec_output_leave(struct wcodec_output *output, const struct wcodec_entry *entry,
+                                  uint64_t *position, wcodec_error *err);
 
 /* Write, by at most `threads` threads, what is not written yet of the entries so far. phases: NULL,
  * or to what each thread's time is added. WCODEC_ERROR_IO. */

@@ -481,6 +481,8 @@ WCODEC_LOSSY_BITS = 3
 WCODEC_LOSSY_SCALE_TENSOR = 0
 WCODEC_LOSSY_SCALE_ROW = 1
 
+wcodec_copy_at_fn = CFUNCTYPE(c_int, c_void_p, c_size_t, c_uint64, c_uint64, c_uint64)
+
 
 class wcodec_encode_options(Structure):
     struct_size: int
@@ -507,6 +509,9 @@ class wcodec_encode_options(Structure):
     onnx_model: bytes | None
     onnx_location: bytes | None
     bases: int | None
+    part_begin: int
+    part_end: int
+    copy_at: Any
     _fields_ = (
         ("struct_size", c_size_t),
         ("level", c_int),
@@ -532,6 +537,9 @@ class wcodec_encode_options(Structure):
         ("onnx_model", c_char_p),
         ("onnx_location", c_char_p),
         ("bases", c_void_p),
+        ("part_begin", c_uint64),
+        ("part_end", c_uint64),
+        ("copy_at", wcodec_copy_at_fn),
     )
 
 
@@ -1730,6 +1738,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_compress_path": (c_int, (c_void_p, c_char_p, c_char_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_recompress": (c_int, (c_void_p, c_uint64, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_copy": (c_int, (c_void_p, POINTER(c_uint64), c_size_t, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_join": (c_int, (c_void_p, POINTER(c_void_p), c_size_t, c_int, c_void_p, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_writer_create": (c_int, (c_void_p, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_writer_metadata": (c_int, (c_void_p, c_char_p, c_char_p, POINTER(wcodec_error))),
     "wcodec_writer_declare": (c_int, (c_void_p, c_char_p, c_int, POINTER(c_uint64), c_uint, POINTER(wcodec_error))),

@@ -168,6 +168,29 @@ static wcodec_status recompress(struct world *w, wcodec_error *err)
     return wcodec_recompress(w->reader, 0, write_nowhere, w, &options, NULL, err);
 }
 
+/* A part that is all of the file, and what it is joined to. */
+static wcodec_status join(struct world *w, wcodec_error *err)
+{
+    wcodec_encode_options options;
+    struct support_sink part;
+    wcodec_reader *reader = NULL;
+    encode_options(w, &options);
+    options.level = 1;
+    options.part_end = UINT64_MAX;
+    support_sink_init(&part);
+    wcodec_status status =
+        wcodec_recompress(w->reader, 0, support_sink_write, &part, &options, NULL, err);
+    if (status == WCODEC_OK)
+        status = wcodec_reader_open_memory(w->context, part.data, part.size, &reader, err);
+    const wcodec_reader *const parts[] = {reader};
+    if (status == WCODEC_OK)
+        status =
+            wcodec_join(w->context, parts, 1, -1, w->reader, write_nowhere, w, &options, NULL, err);
+    wcodec_reader_close(reader);
+    support_sink_free(&part);
+    return status;
+}
+
 static wcodec_status save(struct world *w, wcodec_error *err)
 {
     static const uint8_t bytes[50000];
@@ -327,6 +350,7 @@ static const struct operation {
                   {"compress", compress, ALLOCATION | WRITE | CANCEL},
                   {"copy", copy, ALLOCATION | READ | WRITE | CANCEL},
                   {"recompress", recompress, ALLOCATION | READ | WRITE | CANCEL},
+                  {"join", join, ALLOCATION | READ | WRITE | CANCEL},
                   {"save", save, ALLOCATION | WRITE | CANCEL},
                   {"load", load, ALLOCATION | READ | CANCEL},
                   {"resident", resident, ALLOCATION | READ | CANCEL},
