@@ -48,6 +48,9 @@ struct app {
     struct made_file *made; /* so that no other input's output takes their place */
     size_t made_count;
     struct sums sums;
+    size_t parts;         /* what compress_look() found: 0, or of what a file is to be made */
+    size_t part;          /* which one is at work */
+    double seconds;       /* that all of it took, when it is committed */
     size_t mirror_length; /* 0, or of a mirror's folder, with which paths of outputs begin */
     bool removes_later;   /* --rm: `done` go in the end (utils/removal.h) */
     struct input *done;

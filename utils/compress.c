@@ -5,6 +5,8 @@
  * output; and rebase, which makes one .wcodec file of another. */
 #include "utils/app.h"
 #include "utils/bases.h"
+#include "utils/compress.h"
+#include "utils/current.h"
 #include "utils/describe.h"
 #include "utils/directory.h"
 #include "utils/encode.h"
@@ -13,6 +15,7 @@
 #include "utils/json.h"
 #include "utils/model_index.h"
 #include "utils/output.h"
+#include "utils/parts.h"
 #include "utils/removal.h"
 #include "utils/results.h"
 #include "utils/signals.h"
@@ -83,93 +86,6 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     return encode;
 }
 
-/* Were those options asked for by which a file was made? Patterns themselves are not noted. */
-static bool is_as_asked(const struct options *o, const wcodec_file_info *info)
-{
-    const bool patterns = o->include.count + o->exclude.count > 0;
-    return info->level == o->level && info->tune == (unsigned)o->tune &&
-           info->profile == (unsigned)o->profile && info->tile_log2 == o->tile_log2 &&
-           info->predict == (unsigned)o->predict && !info->patterns && !patterns &&
-           (!o->placed || o->index == info->index_first) && o->raw == !info->safetensors &&
-           o->keep_name == (info->name[0] != 0);
-}
-
-static bool is_delta_wanted(const struct options *o)
-{
-    return o->bases.count != 0;
-}
-
-/* How a file was made that is there already. */
-struct current {
-    bool as_asked;
-    char settings[DESCRIBE_SETTINGS];
-};
-
-/* Options that were given are a wish, which the file may not meet. */
-static void print_current(struct app *app, const char *target, const struct current *current)
-{
-    if ((!app->options.coding && !app->options.placed && !is_delta_wanted(&app->options)) ||
-        current->as_asked)
-        app_note(app, "%s: up to date", target);
-    else if (!current->settings[0])
-        app_note(app, "%s: up to date, perhaps made with other options: -f makes it anew", target);
-    else
-        app_note(app, "%s: up to date, but made with other options (%s): -f makes it anew", target,
-                 current->settings);
-}
-
-/* The hash of the original, which a container knows. */
-static bool hash_original(struct app *app, const struct source *source, uint8_t hash[16])
-{
-    if (!source->reader)
-        return file_hash(app, source->input->fd, source->input->name, hash);
-    memcpy(hash, source->info.xxh128, 16);
-    return true;
-}
-
-/* Does `path` hold this input already, exactly: same size and hash? With --rm it is tested in
- * full, for the input will be gone: *damage says what is wrong with it. False is no error. */
-static bool is_current(struct app *app, const char *path, const struct source *source,
-                       struct current *found, wcodec_error *damage)
-{
-    const struct input *input = source->input;
-    const uint64_t size = source->reader ? source->info.size : (uint64_t)input->stat.st_size;
-    wcodec_reader *reader;
-    wcodec_file_info info;
-    uint8_t hash[16];
-    struct stat stat;
-    bool current = false;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && !same_file(&stat, &input->stat) &&
-        wcodec_reader_open_fd(app->context, fd, &reader, NULL) == WCODEC_OK) {
-        wcodec_decode_options decode = app_decode_options(app);
-        current = wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK && info.size == size &&
-                  hash_original(app, source, hash) && memcmp(hash, info.xxh128, 16) == 0;
-        if (current) {
-            found->as_asked = is_as_asked(&app->options, &info) &&
-                              bases_needed(reader) == is_delta_wanted(&app->options);
-            describe_settings(&info, found->settings);
-        }
-        if (current && found->as_asked && is_delta_wanted(&app->options) &&
-            !bases_match(app, reader)) {
-            found->as_asked = false;
-            snprintf(found->settings, sizeof found->settings, "another base");
-        }
-        /* A delta is no substitute where none was asked for. */
-        if (current && bases_needed(reader) && !is_delta_wanted(&app->options))
-            current = false;
-        /* Who begins again to mend what a disk has lost must not be told that all is well. */
-        if (current && !app->options.no_verify)
-            current = bases_set(app, path, reader, damage) == WCODEC_OK &&
-                      wcodec_reader_test(reader, 0, 0, &decode, damage) == WCODEC_OK;
-        wcodec_reader_close(reader);
-    }
-    close(fd);
-    return current;
-}
-
 /* A damaged checkpoint deserves a warning, and so does a pointer to one; of a file whose kind is
  * known it is said why its tensors are not. For others, to be stored as they are is all that can be
  * asked. */
@@ -235,22 +151,50 @@ static json_t *report_json(const wcodec_encode_report *report, double seconds)
         json_size(report->lossy), "xxh128", hash, "seconds", json_decimal(seconds, 6));
 }
 
+bool compression_options(struct app *app, const struct source *source, const char *output,
+                         wcodec_encode_options *encode)
+{
+    wcodec_error err = {0};
+    wcodec_bases *bases = NULL;
+    *encode = app->options.command == COMMAND_REBASE ? options_of_file(app, &source->info)
+                                                     : encode_options(app, source->input);
+    if (current_is_delta_wanted(&app->options) && bases_given(app, &bases, &err) != WCODEC_OK)
+        return app_fail_status(app, NULL, &err);
+    encode->bases = bases;
+    return bases_spared(app, output);
+}
+
+bool compression_commit(struct app *app, const struct source *source,
+                        const wcodec_encode_report *report, double seconds, struct output *output)
+{
+    const struct input *input = source->input;
+    struct output_attributes attributes = {0};
+    if (input->path && !input->spooled)
+        attributes = output_attributes_of(&input->stat);
+    if (!output_cut(app, output))
+        return false;
+    bases_narrow(app, source->reader, current_is_delta_wanted(&app->options) ? output->fd : -1,
+                 &attributes);
+    if (!output_commit(app, output, &attributes))
+        return false;
+    app->sums.coded++;
+    app->sums.from += report->size;
+    app->sums.to += report->coded_size;
+    print_summary(app, input, report, seconds);
+    results_add(app, input->name, output->name, "compressed", report_json(report, seconds));
+    return true;
+}
+
 static bool write_container(struct app *app, const struct source *source, struct output *output)
 {
     const struct input *input = source->input;
     wcodec_encode_report report;
     wcodec_error err = {0};
-    wcodec_encode_options encode = app->options.command == COMMAND_REBASE
-                                       ? options_of_file(app, &source->info)
-                                       : encode_options(app, input);
+    wcodec_encode_options encode;
     wcodec_times times = {0};
-    wcodec_bases *bases = NULL;
-    encode.times = times_wanted(app, &times);
-    if (is_delta_wanted(&app->options) && bases_given(app, &bases, &err) != WCODEC_OK)
-        return app_fail_status(app, NULL, &err);
-    if (!bases_spared(app, output->name))
+    if (!compression_options(app, source, output->name, &encode))
         return false;
-    encode.bases = bases;
+    encode.times = times_wanted(app, &times);
     if (output->in_any_order) {
         encode.write_at = output_write_at;
         output_map(output, most_bytes(source), false);
@@ -263,21 +207,9 @@ static bool write_container(struct app *app, const struct source *source, struct
     progress_end(&app->progress);
     if (status != WCODEC_OK)
         return err.status != WCODEC_OK && output_fail(app, output, input->name, &err);
-    if (encode.write_at && !output_pass(app, output, report.coded_size))
+    if ((encode.write_at && !output_pass(app, output, report.coded_size)) ||
+        !compression_commit(app, source, &report, seconds, output))
         return false;
-    struct output_attributes attributes = {0};
-    if (input->path && !input->spooled)
-        attributes = output_attributes_of(&input->stat);
-    if (!output_cut(app, output))
-        return false;
-    bases_narrow(app, source->reader, bases ? output->fd : -1, &attributes);
-    if (!output_commit(app, output, &attributes))
-        return false;
-    app->sums.coded++;
-    app->sums.from += report.size;
-    app->sums.to += report.coded_size;
-    print_summary(app, input, &report, seconds);
-    results_add(app, input->name, output->name, "compressed", report_json(&report, seconds));
     times_print(app, input->name, &times);
     return true;
 }
@@ -299,48 +231,90 @@ static bool check_rebase(struct app *app, const struct source *source)
     return true;
 }
 
-void compress_file(struct app *app, const char *name, const char *target)
+bool compression_open(struct app *app, const char *name, struct compression *c)
 {
-    struct input input;
-    struct source source;
-    struct output output;
+    if (!app_context(app) || !input_open(app, name, &c->input))
+        return false;
+    if ((!app->options.remove || input_check_removable(app, &c->input)) &&
+        source_open(app, &c->input, &c->source)) {
+        if (app->options.command != COMMAND_REBASE || check_rebase(app, &c->source))
+            return true;
+        source_close(&c->source);
+    }
+    input_close(&c->input);
+    return false;
+}
+
+void compression_close(struct compression *c)
+{
+    source_close(&c->source);
+    input_close(&c->input);
+}
+
+/* Is it there already, or damaged there? Then *done says which, and it is reported. With loss asked
+ * for, what is exact is not what is asked for. */
+static bool is_settled(struct app *app, const struct source *source, const char *target, bool *done)
+{
     wcodec_error damage = {0};
     struct current current;
-    bool done = false;
-    if (!app_context(app) || !input_open(app, name, &input)) {
-        results_add_failure(app, name);
-        return;
-    }
-    if ((app->options.remove && !input_check_removable(app, &input)) ||
-        !source_open(app, &input, &source))
-        goto close_input;
-    /* With loss asked for, what is exact is not what is asked for. */
-    if (app->options.command == COMMAND_REBASE && !check_rebase(app, &source)) {
-        source_close(&source);
-        goto close_input;
-    }
-    if (target && !app->options.force && app->options.command == COMMAND_COMPRESS &&
-        app->options.lossy == WCODEC_LOSSY_NONE && !source_is_copied(app, &source) &&
-        is_current(app, target, &source, &current, &damage)) {
-        print_current(app, target, &current);
+    *done = target && !app->options.force && app->options.command == COMMAND_COMPRESS &&
+            app->options.lossy == WCODEC_LOSSY_NONE && !source_is_copied(app, source) &&
+            current_is(app, target, source, &current, &damage);
+    if (*done) {
+        current_print(app, target, &current);
         app->sums.current++;
-        results_add(app, name, target, "up to date", NULL);
-        done = true;
+        results_add(app, source->input->name, target, "up to date", NULL);
     } else if (exit_code_of(damage.status) == EXIT_CORRUPT) {
         app_fail(app, EXIT_FAILED, "%s: exists already, but is damaged (%s)%s; -f makes it anew",
                  target, damage.text, app->options.remove ? ": the input is kept" : "");
-    } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output)
-                                             : output_open_stdout(app, &input.stat, &output))) {
-        done = write_container(app, &source, &output);
-        output_close(&output);
     }
-    source_close(&source);
-    if (done && app->options.remove)
-        removal_add(app, &input);
-close_input:
-    if (!done)
+    return *done || exit_code_of(damage.status) == EXIT_CORRUPT || signals_pending();
+}
+
+/* In parts, if `parts` is not NULL and the file is one for that: it then says how many. */
+static bool compress_open_file(struct app *app, struct compression *c, const char *target,
+                               size_t *parts)
+{
+    struct output output;
+    bool done;
+    if (is_settled(app, &c->source, target, &done))
+        return done;
+    if (!(target ? output_open(app, target, &c->input.stat, &output)
+                 : output_open_stdout(app, &c->input.stat, &output)))
+        return false;
+    if (parts)
+        *parts = parts_count(app, &c->source, target);
+    done = (parts && *parts) || write_container(app, &c->source, &output);
+    output_close(&output);
+    return done;
+}
+
+static void compress(struct app *app, const char *name, const char *target, size_t *parts)
+{
+    struct compression c;
+    bool done = false;
+    if (compression_open(app, name, &c)) {
+        done = compress_open_file(app, &c, target, parts);
+        source_close(&c.source);
+        if (done && app->options.remove)
+            removal_add(app, &c.input);
+        if (!done)
+            results_add_failure(app, name);
+        input_close(&c.input);
+    } else {
         results_add_failure(app, name);
-    input_close(&input);
+    }
+}
+
+void compress_file(struct app *app, const char *source, const char *target)
+{
+    compress(app, source, target, NULL);
+}
+
+void compress_look(struct app *app, const char *source, const char *target)
+{
+    app->parts = 0;
+    compress(app, source, target, &app->parts);
 }
 
 static char *with_suffix(struct app *app, const char *path)
@@ -512,7 +486,8 @@ void command_rebase(struct app *app)
     else if (!o->output && !o->to_stdout)
         app_fail(app, EXIT_USAGE, "rebase needs -o FILE or -c");
     else if (results_begin(app)) {
-        compress_file(app, o->files.items[0], o->output);
+        work_do(app, WORK_COMPRESS, o->files.items[0], o->output);
+        work_finish(app);
         results_end(app);
     }
 }

@@ -163,6 +163,23 @@ bool output_open(struct app *app, const char *path, const struct stat *input, st
     return false;
 }
 
+bool output_adopt(struct app *app, const char *path, const struct stat *input,
+                  const char *temporary, struct output *output)
+{
+    bool in_place;
+    *output = (struct output){.name = path, .fd = -1, .dir_fd = -1};
+    if (open_directory(app, path, output) && check_target(app, output, input, &in_place) &&
+        (output->temporary = strdup(temporary))) {
+        output->sync = !app->options.no_sync;
+        output->fd = openat(output->dir_fd, temporary, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+        if (output->fd >= 0)
+            return true;
+        app_fail_errno(app, path, "cannot open what was written", errno);
+    }
+    output_close(output);
+    return false;
+}
+
 /* A regular file that is not appended to, from where it is; and /dev/null, whatever comes. */
 static void find_order(struct output *output)
 {

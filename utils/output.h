@@ -40,6 +40,10 @@ struct output {
  * to. False: reported. */
 bool output_open(struct app *app, const char *path, const struct stat *input,
                  struct output *output);
+/* The same with a file that is in the directory of `path` already, as `temporary`, and has all that
+ * is to be written. */
+bool output_adopt(struct app *app, const char *path, const struct stat *input,
+                  const char *temporary, struct output *output);
 /* Standard output; `input` as above. Binary data to a terminal is refused without --force. */
 bool output_open_stdout(struct app *app, const struct stat *input, struct output *output);
 

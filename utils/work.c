@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/work.h"
+#include "utils/parts.h"
 #include "utils/walk.h"
 
 void work_run(struct app *app, enum work work, const char *source, const char *target)
@@ -18,6 +19,18 @@ void work_run(struct app *app, enum work work, const char *source, const char *t
         break;
     case WORK_COPY:
         copy_file(app, source, target);
+        break;
+    case WORK_LOOK:
+        compress_look(app, source, target);
+        break;
+    case WORK_PART:
+        parts_make(app, source, target);
+        break;
+    case WORK_PLACE:
+        parts_place(app, source, target);
+        break;
+    case WORK_COMMIT:
+        parts_commit(app, source, target);
         break;
     }
 }

@@ -8,7 +8,18 @@
 
 #include "utils/app.h"
 
-enum work { WORK_COMPRESS, WORK_DECOMPRESS, WORK_TEST, WORK_COPY };
+enum work {
+    WORK_COMPRESS,
+    WORK_DECOMPRESS,
+    WORK_TEST,
+    WORK_COPY,
+    /* A large file in parts (utils/parts.h): is it to be done, and of how many; part number
+     * app->part of it; the same to its place; all to its name. */
+    WORK_LOOK,
+    WORK_PART,
+    WORK_PLACE,
+    WORK_COMMIT
+};
 
 /* Who has others do the work. */
 struct work_share {
@@ -28,6 +39,8 @@ void work_finish(struct app *app);
 
 /* The parts of it. target NULL: standard output. What they find wrong is in app->exit_code. */
 void compress_file(struct app *app, const char *source, const char *target);
+/* The same, but where app->parts is set afterwards nothing is done yet. */
+void compress_look(struct app *app, const char *source, const char *target);
 void decompress_file(struct app *app, const char *source, const char *target);
 void test_file(struct app *app, const char *path);
 

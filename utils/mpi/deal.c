@@ -3,6 +3,7 @@
 
 #include "utils/mpi/deal.h"
 #include "utils/json.h"
+#include "utils/parts.h"
 #include "utils/results.h"
 #include "utils/signals.h"
 
@@ -15,10 +16,10 @@ static bool make_room(struct deal *deal)
     if (deal->count < deal->room)
         return true;
     const size_t room = 2 * deal->room + 64;
-    struct job *jobs = realloc(deal->jobs, room * sizeof *jobs);
-    if (!jobs)
+    struct file *files = realloc(deal->files, room * sizeof *files);
+    if (!files)
         return false;
-    deal->jobs = jobs;
+    deal->files = files;
     deal->room = room;
     return true;
 }
@@ -29,34 +30,34 @@ void deal_take(struct work_share *share, struct app *app, enum work work, const 
 {
     struct deal *deal = (struct deal *)share;
     struct stat stat_of;
-    struct job job = {.work = work,
-                      .order = deal->count,
-                      .source = strdup(source),
-                      .mirror_length = app->mirror_length};
+    struct file file = {.work = work,
+                        .order = deal->count,
+                        .source = strdup(source),
+                        .mirror_length = app->mirror_length};
     if (target)
-        job.target = strdup(target);
+        file.target = strdup(target);
     if (stat(source, &stat_of) == 0 && stat_of.st_size > 0)
-        job.bytes = (uint64_t)stat_of.st_size;
-    if (job.source && (job.target || !target) && make_room(deal)) {
-        deal->jobs[deal->count++] = job;
+        file.bytes = (uint64_t)stat_of.st_size;
+    if (file.source && (file.target || !target) && make_room(deal)) {
+        deal->files[deal->count++] = file;
         return;
     }
-    free(job.source);
-    free(job.target);
+    free(file.source);
+    free(file.target);
     app_fail(app, EXIT_FAILED, "%s: out of memory", source);
     results_add_failure(app, source);
 }
 
 static int compare_targets(const void *a, const void *b)
 {
-    const struct job *x = a, *y = b;
+    const struct file *x = a, *y = b;
     const int targets = strcmp(x->target ? x->target : "", y->target ? y->target : "");
     return targets ? targets : (x->order > y->order) - (x->order < y->order);
 }
 
 static int compare_bytes(const void *a, const void *b)
 {
-    const struct job *x = a, *y = b;
+    const struct file *x = a, *y = b;
     const int bytes = (x->bytes < y->bytes) - (x->bytes > y->bytes);
     return bytes ? bytes : (x->order > y->order) - (x->order < y->order);
 }
@@ -66,21 +67,49 @@ static void drop_equal_targets(struct deal *deal)
 {
     size_t kept = 0;
     if (deal->count)
-        qsort(deal->jobs, deal->count, sizeof *deal->jobs, compare_targets);
+        qsort(deal->files, deal->count, sizeof *deal->files, compare_targets);
     for (size_t i = 0; i < deal->count; i++) {
-        struct job *job = &deal->jobs[i];
-        if (kept == 0 || !job->target || strcmp(deal->jobs[kept - 1].target, job->target) != 0) {
-            deal->jobs[kept++] = *job;
+        struct file *file = &deal->files[i];
+        if (kept == 0 || !file->target || strcmp(deal->files[kept - 1].target, file->target) != 0) {
+            deal->files[kept++] = *file;
             continue;
         }
         app_fail(deal->app, EXIT_FAILED,
-                 "%s: is made from '%s' already; two inputs cannot have one output", job->target,
-                 deal->jobs[kept - 1].source);
-        results_add_failure(deal->app, job->source);
-        free(job->source);
-        free(job->target);
+                 "%s: is made from '%s' already; two inputs cannot have one output", file->target,
+                 deal->files[kept - 1].source);
+        results_add_failure(deal->app, file->source);
+        free(file->source);
+        free(file->target);
     }
     deal->count = kept;
+}
+
+/* What one core codes within half a minute, at the slowest: all that is lost when it is killed. */
+static uint64_t most_at_once(const struct options *o)
+{
+    return (uint64_t)(o->level >= 7 || o->lossy != WCODEC_LOSSY_NONE ? 256 : 2048) << 20;
+}
+
+/* Files that are given out whole go to whoever is free. One by which its rank would end later than
+ * a twentieth after the others is done in parts, by all of them. */
+static void choose_apart(struct deal *deal)
+{
+    double total = 0, *loads = calloc(deal->rank_count, sizeof *loads);
+    for (size_t i = 0; i < deal->count; i++)
+        total += (double)deal->files[i].bytes;
+    for (size_t i = 0; loads && i < deal->count; i++) {
+        struct file *file = &deal->files[i];
+        unsigned least = 0;
+        for (unsigned r = 1; r < deal->rank_count; r++)
+            least = loads[r] < loads[least] ? r : least;
+        const double end = loads[least] + (double)file->bytes;
+        file->apart = file->work == WORK_COMPRESS && file->target && file->bytes >= PARTS_WORTH &&
+                      (file->bytes > most_at_once(&deal->app->options) ||
+                       end > 1.05 * total / deal->rank_count);
+        if (!file->apart)
+            loads[least] = end;
+    }
+    free(loads);
 }
 
 /* The largest first, so that in the end ranks wait for small ones. */
@@ -88,15 +117,63 @@ void deal_begin(struct deal *deal)
 {
     drop_equal_targets(deal);
     if (deal->count)
-        qsort(deal->jobs, deal->count, sizeof *deal->jobs, compare_bytes);
+        qsort(deal->files, deal->count, sizeof *deal->files, compare_bytes);
+    choose_apart(deal);
     deal->begin = clock_seconds();
+}
+
+static size_t jobs_of_step(const struct file *file)
+{
+    return file->step == WORK_PART || file->step == WORK_PLACE ? file->parts : 1;
+}
+
+/* Of the original's bytes, those that the job codes. */
+static uint64_t bytes_of_job(const struct file *file, enum work work, size_t part)
+{
+    if (file->parts == 0)
+        return file->bytes;
+    const uint64_t each = file->bytes / file->parts;
+    if (work != WORK_PART)
+        return 0;
+    return part + 1 < file->parts ? each : file->bytes - part * each;
+}
+
+/* The next one of a file; false: none of it can be begun now by that rank. */
+static bool take_job(struct file *file, const struct rank *rank, struct job *job)
+{
+    if (file->failed || file->given == jobs_of_step(file))
+        return false;
+    /* Two hosts that write into one page would undo each other's bytes on some file systems. */
+    if (file->step == WORK_PLACE && file->host && strcmp(file->host, rank->host) != 0)
+        return false;
+    if (file->step == WORK_PLACE)
+        file->host = rank->host;
+    if (file->begin == 0)
+        file->begin = clock_seconds();
+    *job = (struct job){.work = file->step,
+                        .file = file,
+                        .source = file->source,
+                        .target = file->target,
+                        .mirror_length = file->mirror_length,
+                        .part = file->given++,
+                        .seconds = clock_seconds() - file->begin};
+    job->bytes = bytes_of_job(file, job->work, job->part);
+    return true;
 }
 
 const struct job *deal_next(struct deal *deal, unsigned rank)
 {
-    if (deal->next == deal->count || deal->ranks[rank].unable)
+    struct rank *r = &deal->ranks[rank];
+    if (r->unable)
         return NULL;
-    return deal->ranks[rank].doing = &deal->jobs[deal->next++];
+    for (struct file *file = deal->begun; file; file = file->next)
+        if (take_job(file, r, &r->doing))
+            return &r->doing;
+    if (deal->next == deal->count)
+        return NULL;
+    struct file *file = &deal->files[deal->next++];
+    file->step = file->apart ? WORK_LOOK : file->work;
+    return take_job(file, r, &r->doing) ? &r->doing : NULL;
 }
 
 static void add_failure(struct deal *deal, unsigned rank, const char *text)
@@ -121,27 +198,71 @@ static void add_items(struct deal *deal, unsigned rank, const char *text)
     json_decref(items);
 }
 
+static void begin_parts(struct deal *deal, struct file *file, size_t parts)
+{
+    struct file **end = &deal->begun;
+    while (*end)
+        end = &(*end)->next;
+    *end = file;
+    file->parts = parts;
+}
+
+static void end_file(struct deal *deal, struct file *file)
+{
+    struct file **at = &deal->begun;
+    while (*at && *at != file)
+        at = &(*at)->next;
+    if (*at)
+        *at = file->next;
+    if (file->parts && file->failed)
+        parts_remove(deal->app, file->target);
+    deal->done++;
+}
+
+/* A job of a file is done. Is all of it? */
+static bool advance(struct file *file)
+{
+    if (++file->done < file->given || (!file->failed && file->done < jobs_of_step(file)))
+        return false;
+    if (file->failed || file->parts == 0 || file->step == WORK_COMMIT)
+        return true;
+    file->step = file->step == WORK_LOOK   ? WORK_PART
+                 : file->step == WORK_PART ? WORK_PLACE
+                                           : WORK_COMMIT;
+    file->given = file->done = 0;
+    return false;
+}
+
 void deal_settle(struct deal *deal, unsigned rank, const struct outcome *outcome)
 {
     struct rank *r = &deal->ranks[rank];
     struct sums *sums = &deal->app->sums;
-    r->files++;
-    r->bytes += r->doing->bytes;
+    struct file *file = r->doing.file;
+    const bool failed_before = file->failed;
+    /* Of a look that found parts nothing is coded yet. */
+    r->bytes += outcome->parts == 0 ? r->doing.bytes : 0;
     r->busy += outcome->seconds;
     r->end = clock_seconds() - deal->begin;
-    r->last = r->doing;
-    r->doing = NULL;
-    deal->done++;
+    r->last = file;
     sums->coded += outcome->sums.coded;
     sums->copied += outcome->sums.copied;
     sums->current += outcome->sums.current;
     sums->from += outcome->sums.from;
     sums->to += outcome->sums.to;
     app_keep_exit_code(deal->app, outcome->exit_code);
-    if (outcome->exit_code != EXIT_DONE)
-        add_failure(deal, rank, *outcome->failure ? outcome->failure : r->last->source);
-    if (*outcome->items)
+    if (outcome->exit_code != EXIT_DONE) {
+        file->failed = true;
+        add_failure(deal, rank, *outcome->failure ? outcome->failure : file->source);
+    }
+    if (*outcome->items && !failed_before)
         add_items(deal, rank, outcome->items);
+    if (r->doing.work == WORK_LOOK && outcome->parts && !file->failed)
+        begin_parts(deal, file, outcome->parts);
+    r->doing.file = NULL;
+    if (advance(file)) {
+        r->files++;
+        end_file(deal, file);
+    }
 }
 
 void deal_exclude(struct deal *deal, unsigned rank, int exit_code)
@@ -150,19 +271,28 @@ void deal_exclude(struct deal *deal, unsigned rank, int exit_code)
     app_keep_exit_code(deal->app, exit_code);
 }
 
+/* Has a rank a job? */
+static bool is_busy(const struct deal *deal)
+{
+    for (unsigned i = 0; i < deal->rank_count; i++)
+        if (deal->ranks[i].doing.file)
+            return true;
+    return false;
+}
+
 bool deal_is_over(const struct deal *deal)
 {
     bool able = false;
     for (unsigned i = 0; i < deal->rank_count; i++)
         able = able || !deal->ranks[i].unable;
-    return deal->done == deal->count || (!able && deal->done == deal->next);
+    return deal->done == deal->count || (!able && !is_busy(deal));
 }
 
 void deal_end(struct deal *deal)
 {
     deal->seconds = clock_seconds() - deal->begin;
     for (; deal->next < deal->count && !signals_pending(); deal->next++) {
-        const char *source = deal->jobs[deal->next].source;
+        const char *source = deal->files[deal->next].source;
         app_fail(deal->app, EXIT_FAILED, "%s: no rank can work on it", source);
         results_add_failure(deal->app, source);
     }
@@ -171,14 +301,14 @@ void deal_end(struct deal *deal)
 void deal_free(struct deal *deal)
 {
     for (size_t i = 0; i < deal->count; i++) {
-        free(deal->jobs[i].source);
-        free(deal->jobs[i].target);
+        free(deal->files[i].source);
+        free(deal->files[i].target);
     }
     for (size_t i = 0; i < deal->failure_count; i++)
         free(deal->failures[i].text);
     for (unsigned i = 0; i < deal->rank_count; i++)
         free(deal->ranks[i].host);
-    free(deal->jobs);
+    free(deal->files);
     free(deal->failures);
     free(deal->ranks);
     pthread_mutex_destroy(&deal->lock);
@@ -193,6 +323,9 @@ void job_run(struct app *app, const struct job *job, struct outcome *outcome, ch
     app->exit_code = EXIT_DONE;
     app->sums = (struct sums){0};
     app->mirror_length = job->mirror_length;
+    app->part = job->part;
+    app->seconds = job->seconds;
+    app->parts = 0;
     work_run(app, job->work, job->source, job->target);
     if (app->items) {
         *items = json_dumps(app->items, JSON_COMPACT | JSON_REAL_PRECISION(12));
@@ -200,6 +333,7 @@ void job_run(struct app *app, const struct job *job, struct outcome *outcome, ch
     }
     *outcome = (struct outcome){.exit_code = app->exit_code,
                                 .seconds = clock_seconds() - begin,
+                                .parts = app->parts,
                                 .sums = app->sums,
                                 .failure = app->failure ? app->failure : "",
                                 .items = *items ? *items : ""};

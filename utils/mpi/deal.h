@@ -10,20 +10,42 @@
 #include <jansson.h>
 #include <pthread.h>
 
-/* The work on one file. */
-struct job {
-    enum work work;
+/* A file. A large one may be done in parts, each of which is a job, by steps: all jobs of one are
+ * done before the next step begins. */
+struct file {
+    enum work work; /* of all of it at once */
     char *source;
     char *target;         /* NULL: nothing is written */
     uint64_t bytes;       /* of the source */
     size_t order;         /* in which it was found */
     size_t mirror_length; /* app->mirror_length when it was found */
+    bool apart;           /* it begins with a look whether it is done in parts */
+    size_t parts;         /* 0: it is not */
+    enum work step;
+    size_t given, done; /* jobs of the step */
+    bool failed;        /* one of them */
+    double begin;       /* seconds, of its first job */
+    const char *host;   /* NULL, or whose ranks write into the output */
+    struct file *next;  /* in parts, begun after it */
+};
+
+/* What a rank gets. */
+struct job {
+    enum work work;
+    struct file *file;  /* NULL at other ranks than 0 */
+    const char *source; /* as in the file */
+    const char *target;
+    size_t mirror_length;
+    size_t part;
+    double seconds; /* since the file's first job */
+    uint64_t bytes; /* of the original, that it codes */
 };
 
 /* What came of one, from the rank that did it. */
 struct outcome {
     int exit_code;
     double seconds;
+    size_t parts; /* of a look */
     struct sums sums;
     const char *failure; /* the last error that was reported; "" if there was none */
     const char *items;   /* a JSON array of results; "" without --json */
@@ -31,14 +53,14 @@ struct outcome {
 
 struct rank {
     char *host;
-    size_t files;
+    size_t files; /* that it did, or did the last job of */
     uint64_t bytes;
     double busy;             /* seconds */
     double end;              /* seconds from the begin to its last outcome */
-    const struct job *last;  /* what that was about; NULL: it has done nothing */
+    const struct file *last; /* what that was about; NULL: it has done nothing */
     bool unable;             /* has no context, so gets no work */
-    const struct job *doing; /* NULL: nothing */
-    bool waits;              /* for the end */
+    struct job doing;
+    bool waits; /* has asked, and got nothing yet */
 };
 
 struct failure {
@@ -50,10 +72,11 @@ struct deal {
     struct work_share share; /* by which the subcommand lists the files */
     pthread_mutex_t lock;
     struct app *app;
-    struct job *jobs; /* from deal_begin() on the largest first */
+    struct file *files; /* from deal_begin() on the largest first */
     size_t count, room;
-    size_t next; /* the first that nobody has got */
+    size_t next; /* the first that nobody has begun */
     size_t done;
+    struct file *begun; /* list of those in parts */
     struct rank *ranks;
     unsigned rank_count;
     struct failure *failures;
@@ -66,7 +89,7 @@ void deal_take(struct work_share *share, struct app *app, enum work work, const 
                const char *target);
 /* All files are known: put them into their order. */
 void deal_begin(struct deal *deal);
-/* The next one for a rank; NULL: there is none. */
+/* The next job for a rank; NULL: there is none now. */
 const struct job *deal_next(struct deal *deal, unsigned rank);
 /* The rank has done what it got. */
 void deal_settle(struct deal *deal, unsigned rank, const struct outcome *outcome);

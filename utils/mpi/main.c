@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* wcodec-mpi: compress, decompress and test of the wcodec command, over the ranks of an MPI job.
- * Rank 0 lists the files, gives them out one by one, works on some itself, and reports; see
- * deal.h and messages.h. */
+/* wcodec-mpi: compress, decompress, test and rebase of the wcodec command, over the ranks of an MPI
+ * job. Rank 0 lists the files, gives them out one by one, large ones part by part, works on some
+ * itself, and reports; see deal.h and messages.h. */
 #include "utils/mpi/messages.h"
 #include "utils/process.h"
 #include "utils/signals.h"
@@ -16,10 +16,12 @@
 #include <unistd.h>
 
 static const char help[] =
-    "Usage: mpirun [-n RANKS] wcodec-mpi compress|decompress|test [OPTIONS] [--] FILE|DIR...\n"
-    "Does what wcodec does, file by file over the ranks of an MPI job: the largest first, each to\n"
-    "whoever is free. Options are those of wcodec (wcodec help COMMAND), except -c, --rm and\n"
-    "standard input. Begun again after it was ended, it finds what is done up to date.\n";
+    "Usage: mpirun [-n RANKS] wcodec-mpi compress|decompress|test|rebase [OPTIONS] [--] "
+    "FILE|DIR...\n"
+    "Does what wcodec does over the ranks of an MPI job: file by file, the largest first, each to\n"
+    "whoever is free, and large ones that are compressed part by part. Options are those of wcodec\n"
+    "(wcodec help COMMAND), except -c, --rm and standard input. Begun again after it was ended, it\n"
+    "finds what is done.\n";
 
 /* An app for a rank's work, beside the one that listed it. */
 static bool worker_begin(struct app *worker, const struct app *app)
@@ -46,14 +48,17 @@ static void *work_beside(void *opaque)
     const struct job *job = NULL;
     char *items = NULL;
     const bool able = worker_begin(&worker, deal->app);
-    for (bool first = true; able && !signals_pending() && (first || job); first = false) {
+    for (bool over = !able; !over && !signals_pending();) {
         pthread_mutex_lock(&deal->lock);
         if (job)
             deal_settle(deal, 0, &outcome);
         job = deal_next(deal, 0);
+        over = !job && deal_is_over(deal);
         pthread_mutex_unlock(&deal->lock);
         if (job)
             job_run(&worker, job, &outcome, &items);
+        else if (!over)
+            message_pause();
     }
     if (!able) {
         pthread_mutex_lock(&deal->lock);
@@ -65,7 +70,7 @@ static void *work_beside(void *opaque)
     return NULL;
 }
 
-/* One message, if one has come. A rank for which there is no work is answered in the end. */
+/* One message, if one has come. */
 static bool serve(struct deal *deal)
 {
     unsigned rank;
@@ -79,13 +84,25 @@ static bool serve(struct deal *deal)
         deal_settle(deal, rank, &outcome);
     else if (asking == ASKING_UNABLE)
         deal_exclude(deal, rank, outcome.exit_code);
-    const struct job *job = deal_next(deal, rank);
     pthread_mutex_unlock(&deal->lock);
-    deal->ranks[rank].waits = !job;
-    if (job)
-        message_answer(deal->app, rank, job, 0);
+    deal->ranks[rank].waits = true;
     free(text);
     return true;
+}
+
+/* Answer the ranks that wait, as far as there is work: others are answered later, or in the end. */
+static void offer(struct deal *deal)
+{
+    for (unsigned i = 1; i < deal->rank_count; i++) {
+        if (!deal->ranks[i].waits)
+            continue;
+        pthread_mutex_lock(&deal->lock);
+        const struct job *job = deal_next(deal, i);
+        pthread_mutex_unlock(&deal->lock);
+        if (job)
+            message_answer(deal->app, i, job, 0);
+        deal->ranks[i].waits = !job;
+    }
 }
 
 static bool is_over(struct deal *deal)
@@ -107,7 +124,9 @@ static void give_out(struct work_share *share, struct app *app)
         deal_exclude(deal, 0, EXIT_FAILED);
     }
     while (!signals_pending() && !is_over(deal)) {
-        if (!serve(deal))
+        const bool came = serve(deal);
+        offer(deal);
+        if (!came)
             message_pause();
     }
     if (!error)
@@ -160,9 +179,10 @@ static bool check_options(struct app *app)
     bool standard = o->files.count == 0 || (o->filelist && strcmp(o->filelist, "-") == 0);
     for (size_t i = 0; i < o->files.count; i++)
         standard = standard || strcmp(o->files.items[i], "-") == 0;
-    if (c != COMMAND_COMPRESS && c != COMMAND_DECOMPRESS && c != COMMAND_TEST)
+    if (c != COMMAND_COMPRESS && c != COMMAND_DECOMPRESS && c != COMMAND_TEST &&
+        c != COMMAND_REBASE)
         return app_fail(app, EXIT_USAGE,
-                        "compress, decompress and test go over ranks; '%s' is for wcodec",
+                        "compress, decompress, test and rebase go over ranks; '%s' is for wcodec",
                         command_name(c));
     if (standard || o->to_stdout)
         return app_fail(app, EXIT_USAGE,
@@ -265,6 +285,9 @@ static void lead(struct app *app, int size)
         break;
     case COMMAND_DECOMPRESS:
         command_decompress(app);
+        break;
+    case COMMAND_REBASE:
+        command_rebase(app);
         break;
     default:
         command_test(app);

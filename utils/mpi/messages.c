@@ -16,13 +16,15 @@ enum { TAG_ASK = 1, TAG_ANSWER = 2 };
  * layout. */
 struct ask_head {
     double seconds;
+    uint64_t parts;
     struct sums sums;
     int asking;
     int exit_code;
 };
 
 struct answer_head {
-    uint64_t mirror_length;
+    uint64_t mirror_length, part;
+    double seconds;
     int work;
     int exit_code;
     int is_end, has_target;
@@ -79,6 +81,7 @@ bool message_ask(struct app *app, enum asking asking, const struct outcome *outc
     head.asking = (int)asking;
     head.exit_code = outcome->exit_code;
     head.seconds = outcome->seconds;
+    head.parts = outcome->parts;
     head.sums = outcome->sums;
     return send_texts(app, 0, TAG_ASK, &head, sizeof head, outcome->failure, outcome->items);
 }
@@ -97,6 +100,7 @@ bool message_asked(struct app *app, unsigned *rank, enum asking *asking, struct 
     *asking = (enum asking)head.asking;
     *outcome = (struct outcome){.exit_code = head.exit_code,
                                 .seconds = head.seconds,
+                                .parts = (size_t)head.parts,
                                 .sums = head.sums,
                                 .failure = *text,
                                 .items = items};
@@ -106,6 +110,8 @@ bool message_asked(struct app *app, unsigned *rank, enum asking *asking, struct 
 bool message_answer(struct app *app, unsigned rank, const struct job *job, int exit_code)
 {
     const struct answer_head head = {.mirror_length = job ? job->mirror_length : 0,
+                                     .part = job ? job->part : 0,
+                                     .seconds = job ? job->seconds : 0,
                                      .work = job ? (int)job->work : 0,
                                      .exit_code = exit_code,
                                      .is_end = !job,
@@ -129,6 +135,8 @@ bool message_answered(struct app *app, struct job *job, int *exit_code, char **t
         return false;
     *exit_code = head.exit_code;
     *job = (struct job){.mirror_length = head.mirror_length,
+                        .part = (size_t)head.part,
+                        .seconds = head.seconds,
                         .work = (enum work)head.work,
                         .source = head.is_end ? NULL : *text,
                         .target = head.has_target ? *text + (target - *text) : NULL};
