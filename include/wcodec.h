@@ -51,6 +51,7 @@
 #include <wcodec/bases.h>
 #include <wcodec/context.h>
 #include <wcodec/delta.h>
+#include <wcodec/learn.h>
 #include <wcodec/load.h>
 #include <wcodec/reader.h>
 #include <wcodec/recurrent.h>

@@ -95,6 +95,7 @@ class Headers:
                 "search.h",
                 "state.h",
                 "recurrent.h",
+                "learn.h",
             )
         )
         text = text.replace("#ifdef __cplusplus", "#if 0").replace("__GNUC__", "NO_COMPILER")

@@ -120,7 +120,8 @@ typedef struct wcodec_gru_weights {
     uint64_t reserved[7];
 } wcodec_gru_weights;
 
-/** An ensemble. Immutable: it may be used from several threads at once, except for destroying. */
+/** An ensemble. It may be used from several threads at once, except for destroying and learning
+ * (wcodec/learn.h), which alone changes it. */
 typedef struct wcodec_rssm wcodec_rssm;
 
 /** Make an ensemble of E members. `head` has H + S weights; `delta_head`, which may be NULL, has 10

@@ -85,6 +85,10 @@ static const struct {
     STRUCTURE(wcodec_gru_names),
     STRUCTURE(wcodec_gru_input),
     STRUCTURE(wcodec_gru_output),
+    STRUCTURE(wcodec_rssm_learn_options),
+    STRUCTURE(wcodec_rssm_lesson),
+    STRUCTURE(wcodec_rssm_learned),
+    STRUCTURE(wcodec_gru_values),
 };
 
 size_t wcodec_structure_size(const char *name)

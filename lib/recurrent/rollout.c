@@ -13,40 +13,38 @@ float wcodec_rssm_sigmoid(float x)
     return wcodec_gates_sigmoid(x);
 }
 
-/* A member's memory. */
-struct values {
-    float *hidden, *stay, *gate, *reset, *stochastic;
-};
-
-static struct values values_of(const struct wcodec_rssm_run *run, size_t member)
+static struct wcodec_rssm_values values_of(const struct wcodec_rssm_run *run, size_t member)
 {
     const size_t width = run->rssm->width;
     float *memory = run->memory + member * wcodec_rssm_run_floats(run->rssm);
-    return (struct values){.hidden = memory,
-                           .stay = memory + width,
-                           .gate = memory + 4 * width,
-                           .reset = memory + 7 * width,
-                           .stochastic = memory + 8 * width};
+    return (struct wcodec_rssm_values){.hidden = memory,
+                                       .stay = memory + width,
+                                       .gate = memory + 4 * width,
+                                       .reset = memory + 7 * width,
+                                       .stochastic = memory + 8 * width};
 }
 
-static void begin(const wcodec_rssm *r, const wcodec_rssm_input *input, size_t member,
-                  struct values *v)
+void wcodec_rssm_begin(const wcodec_rssm *r, const float *hidden, const float *features,
+                       size_t member, float *to)
 {
-    const struct wcodec_rssm_member *m = &r->member[member];
-    const size_t gates = WCODEC_RSSM_GATES * r->width;
-    memset(v->hidden, 0, r->width * sizeof *v->hidden);
-    if (input->hidden != NULL)
-        memcpy(v->hidden, input->hidden + member * r->hidden, r->hidden * sizeof *v->hidden);
+    memset(to, 0, r->width * sizeof *to);
+    if (hidden != NULL)
+        memcpy(to, hidden + member * r->hidden, r->hidden * sizeof *to);
     else
         for (size_t i = 0; i < r->hidden && i < r->inputs; i++)
-            v->hidden[i] = wcodec_gates_tanh(input->features[i]);
-    memcpy(v->stay, m->bias, gates * sizeof *v->stay);
-    r->dsp.products(v->stay, 0, gates, m->inputs, input->features + 1, 0, r->inputs - 1, 1);
+            to[i] = wcodec_gates_tanh(features[i]);
 }
 
-/* h to h', with x_0. */
-static void step(const wcodec_rssm *r, const struct wcodec_rssm_member *m, float x0,
-                 struct values *v)
+void wcodec_rssm_stay(const wcodec_rssm *r, const struct wcodec_rssm_member *m,
+                      const float *features, float *stay)
+{
+    const size_t gates = WCODEC_RSSM_GATES * r->width;
+    memcpy(stay, m->bias, gates * sizeof *stay);
+    r->dsp.products(stay, 0, gates, m->inputs, features + 1, 0, r->inputs - 1, 1);
+}
+
+void wcodec_rssm_step(const wcodec_rssm *r, const struct wcodec_rssm_member *m, float x0,
+                      struct wcodec_rssm_values *v)
 {
     const size_t width = r->width, gates = WCODEC_RSSM_GATES * width;
     float *z = v->gate, *reset = v->gate + width, *candidate = v->gate + 2 * width;
@@ -84,11 +82,8 @@ static void draw(uint64_t seed, size_t member, size_t step, float *p, size_t cla
     p[drawn] = 1;
 }
 
-/* p of h after `step` steps; returns the entropy. */
-static double make_stochastic(const struct wcodec_rssm_run *run, size_t member, size_t step,
-                              struct values *v)
+double wcodec_rssm_stochastic(const wcodec_rssm *r, struct wcodec_rssm_values *v)
 {
-    const wcodec_rssm *r = run->rssm;
     float *p = v->stochastic;
     float most = -INFINITY, sum = 0;
     double entropy = 0;
@@ -107,22 +102,38 @@ static double make_stochastic(const struct wcodec_rssm_run *run, size_t member, 
         if (p[i] > 1e-8f)
             entropy -= p[i] * (double)logf(p[i]);
     }
-    if (r->mode == WCODEC_RSSM_SAMPLED)
-        draw(run->input->seed, member, step, p, r->stochastic);
     return entropy;
 }
 
-static float loss_of(const wcodec_rssm *r, const struct values *v)
+/* p of h after `step` steps, or a class of it; returns the entropy. */
+static double make_stochastic(const struct wcodec_rssm_run *run, size_t member, size_t step,
+                              struct wcodec_rssm_values *v)
+{
+    const wcodec_rssm *r = run->rssm;
+    const double entropy = wcodec_rssm_stochastic(r, v);
+    if (r->mode == WCODEC_RSSM_SAMPLED)
+        draw(run->input->seed, member, step, v->stochastic, r->stochastic);
+    return entropy;
+}
+
+float wcodec_rssm_logit(const wcodec_rssm *r, const struct wcodec_rssm_values *v)
 {
     float logit = 0;
     for (size_t i = 0; i < r->hidden; i++)
         logit += r->head[i] * v->hidden[i];
     for (size_t i = 0; i < r->stochastic; i++)
         logit += r->head[r->hidden + i] * v->stochastic[i];
+    return logit;
+}
+
+float wcodec_rssm_loss(const wcodec_rssm *r, float logit)
+{
     if (r->mode == WCODEC_RSSM_REFERENCE)
         return logit;
     /* NaN stays, as comparisons with it are false. */
-    logit = logit < -10 ? -10 : logit > 10 ? 10 : logit;
+    logit = logit < -WCODEC_RSSM_LOGIT_MOST  ? -WCODEC_RSSM_LOGIT_MOST
+            : logit > WCODEC_RSSM_LOGIT_MOST ? WCODEC_RSSM_LOGIT_MOST
+                                             : logit;
     const float loss = logit > 0 ? 1 / wcodec_gates_exp(-logit) : wcodec_gates_exp(logit);
     return loss < 1e-6f ? 1e-6f : loss;
 }
@@ -170,7 +181,7 @@ void wcodec_rssm_put_last(const struct wcodec_rssm_run *run, size_t member, cons
                           const float *stochastic)
 {
     const wcodec_rssm *r = run->rssm;
-    const struct values v = values_of(run, member);
+    const struct wcodec_rssm_values v = values_of(run, member);
     memcpy(v.hidden, hidden, r->hidden * sizeof *hidden);
     memcpy(v.stochastic, stochastic, r->stochastic * sizeof *stochastic);
     if (run->output->hidden != NULL)
@@ -186,17 +197,18 @@ void wcodec_rssm_run_member(void *argument, size_t member)
     float *loss = output->trajectories + member * (run->steps + 1) + 1,
           x0 = run->input->features[0];
     double entropy = 0;
-    struct values v = values_of(run, member);
-    begin(r, run->input, member, &v);
+    struct wcodec_rssm_values v = values_of(run, member);
+    wcodec_rssm_begin(r, run->input->hidden, run->input->features, member, v.hidden);
+    wcodec_rssm_stay(r, &r->member[member], run->input->features, v.stay);
     if (run->steps == 0)
         make_stochastic(run, member, 0, &v);
     for (size_t t = 0; t < run->steps; t++) {
-        step(r, &r->member[member], x0, &v);
+        wcodec_rssm_step(r, &r->member[member], x0, &v);
         const double of_step = make_stochastic(run, member, t + 1, &v);
         entropy += of_step;
         if (run->step_entropy != NULL)
             run->step_entropy[member * run->steps + t] = (float)of_step;
-        x0 = loss[t] = loss_of(r, &v);
+        x0 = loss[t] = wcodec_rssm_loss(r, wcodec_rssm_logit(r, &v));
         if (output->hidden_norms != NULL)
             output->hidden_norms[member * run->steps + t] = norm_of(v.hidden, r->hidden);
     }

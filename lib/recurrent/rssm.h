@@ -13,7 +13,7 @@
 /* Hidden values are padded by zeros to whole blocks: with weights of 0 they stay 0. */
 enum { WCODEC_RSSM_BLOCK = WCODEC_GATES_BLOCK, WCODEC_RSSM_GATES = 3, WCODEC_RSSM_DELTA_ROWS = 10 };
 
-enum { WCODEC_RSSM_MEMBERS_MOST = 64 };
+enum { WCODEC_RSSM_MEMBERS_MOST = 64, WCODEC_RSSM_LOGIT_MOST = 10 };
 
 /* Weights in the order in which they are read, so that sums go on in the hidden values of a block
  * at once: the matrix [H, n] of a gate as [width / block, n, block]. Gates z, r, h. */
@@ -75,6 +75,31 @@ static inline const float *wcodec_rssm_run_stochastic(const struct wcodec_rssm_r
 }
 
 float wcodec_rssm_sigmoid(float x);
+
+/* Of a member in a step: hidden values; what its gates have of the bias and inputs but 0, [3,
+ * width]; gates z, r and the candidate; r h; stochastic values. */
+struct wcodec_rssm_values {
+    float *hidden, *stay, *gate, *reset, *stochastic;
+};
+
+/* Where a member begins: all hidden values given, [E, H], or none. */
+void wcodec_rssm_begin(const wcodec_rssm *r, const float *hidden, const float *features,
+                       size_t member, float *to);
+
+/* What a step's gates have of the bias, and of all inputs but 0. */
+void wcodec_rssm_stay(const wcodec_rssm *r, const struct wcodec_rssm_member *m,
+                      const float *features, float *stay);
+
+/* h to h', with input 0. */
+void wcodec_rssm_step(const wcodec_rssm *r, const struct wcodec_rssm_member *m, float x0,
+                      struct wcodec_rssm_values *v);
+
+/* p of h, without a draw; returns its entropy. */
+double wcodec_rssm_stochastic(const wcodec_rssm *r, struct wcodec_rssm_values *v);
+
+/* head [h; p], and the loss that follows from it. */
+float wcodec_rssm_logit(const wcodec_rssm *r, const struct wcodec_rssm_values *v);
+float wcodec_rssm_loss(const wcodec_rssm *r, float logit);
 
 /* Outputs of a member: what follows from its losses, of all steps, and from its entropy; its last
  * hidden and stochastic values, also where wcodec_rssm_run_hidden() and _stochastic() look. */

@@ -33,6 +33,7 @@ from ._errors import (
 )
 from ._files import compress, decompress, info, test
 from ._frameworks import async_load
+from ._learn import Learned, Learner
 from ._loading import Loading, Saving
 from ._reader import Reader, TensorInfo
 from ._resident import Resident, ResidentInfo
@@ -61,6 +62,8 @@ __all__ = [
     "ExistsError",
     "FileError",
     "GPUDecoder",
+    "Learned",
+    "Learner",
     "LimitError",
     "Loading",
     "MismatchError",

@@ -1473,6 +1473,76 @@ class wcodec_gru_output(Structure):
     )
 
 
+class wcodec_rssm_learn_options(Structure):
+    struct_size: int
+    rate: float
+    clip: float
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("rate", c_float),
+        ("clip", c_float),
+    )
+
+
+class wcodec_rssm_lesson(Structure):
+    hidden: Any
+    features: Any
+    steps: int
+    loss: float
+    reserved32: int
+    reserved: Any
+    _fields_ = (
+        ("hidden", POINTER(c_float)),
+        ("features", POINTER(c_float)),
+        ("steps", c_uint64),
+        ("loss", c_float),
+        ("reserved32", c_uint32),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_rssm_learned(Structure):
+    losses: Any
+    first: Any
+    hidden: Any
+    error: float
+    norm: float
+    reserved: Any
+    _fields_ = (
+        ("losses", POINTER(c_float)),
+        ("first", POINTER(c_float)),
+        ("hidden", POINTER(c_float)),
+        ("error", c_float),
+        ("norm", c_float),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_gru_values(Structure):
+    w_z: Any
+    w_r: Any
+    w_h: Any
+    u_z: Any
+    u_r: Any
+    u_h: Any
+    b_z: Any
+    b_r: Any
+    b_h: Any
+    reserved: Any
+    _fields_ = (
+        ("w_z", POINTER(c_float)),
+        ("w_r", POINTER(c_float)),
+        ("w_h", POINTER(c_float)),
+        ("u_z", POINTER(c_float)),
+        ("u_r", POINTER(c_float)),
+        ("u_h", POINTER(c_float)),
+        ("b_z", POINTER(c_float)),
+        ("b_r", POINTER(c_float)),
+        ("b_h", POINTER(c_float)),
+        ("reserved", c_uint64 * 7),
+    )
+
+
 ENUMERATIONS: dict[str, dict[str, int]] = {
     "wcodec_status": {
         "WCODEC_OK": WCODEC_OK,
@@ -1678,6 +1748,10 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_gru_names": wcodec_gru_names,
     "wcodec_gru_input": wcodec_gru_input,
     "wcodec_gru_output": wcodec_gru_output,
+    "wcodec_rssm_learn_options": wcodec_rssm_learn_options,
+    "wcodec_rssm_lesson": wcodec_rssm_lesson,
+    "wcodec_rssm_learned": wcodec_rssm_learned,
+    "wcodec_gru_values": wcodec_gru_values,
 }
 
 # Of each function: what it returns, and its arguments.
@@ -1829,4 +1903,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_gru_sizes": (None, (c_void_p, POINTER(wcodec_gru_options))),
     "wcodec_gru_run": (c_int, (c_void_p, POINTER(wcodec_gru_input), POINTER(wcodec_gru_output), POINTER(wcodec_error))),
     "wcodec_gru_destroy": (None, (c_void_p,)),
+    "wcodec_rssm_learn_options_init_size": (None, (POINTER(wcodec_rssm_learn_options), c_size_t)),
+    "wcodec_rssm_learn": (c_int, (c_void_p, POINTER(wcodec_rssm_learn_options), POINTER(wcodec_rssm_lesson), POINTER(wcodec_rssm_learned), POINTER(wcodec_error))),
+    "wcodec_rssm_gradients": (c_int, (c_void_p, POINTER(wcodec_rssm_lesson), POINTER(wcodec_gru_values), POINTER(c_float), POINTER(wcodec_rssm_learned), POINTER(wcodec_error))),
+    "wcodec_rssm_weights": (c_int, (c_void_p, POINTER(wcodec_gru_values), POINTER(c_float), POINTER(c_float), POINTER(wcodec_error))),
 }

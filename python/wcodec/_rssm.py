@@ -12,11 +12,13 @@ from . import _declarations as c
 from ._arrays import float_pointer, is_torch
 from ._context import Context, Handle, check, context
 from ._errors import UnsupportedError, UsageError
+from ._learn import DEPTH, Learned, Lesson, Values, empty_values, learn
 from ._library import lib
 from ._open import open_any
 from ._reader import Reader
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
     from ._reader import Source
@@ -69,7 +71,7 @@ class Rollout(NamedTuple):
     """By how much the weights of each part of a model change; None without a delta head."""
 
 
-def _floats(value: Any, shape: tuple[int, ...], name: str) -> Any:
+def floats(value: Any, shape: tuple[int, ...], name: str) -> Any:
     """As float32, one number after the other, of that shape."""
     import numpy as np
 
@@ -129,7 +131,7 @@ def _weights(
             raise UsageError(f"member {i} has {unknown[0]!r}, which no member has")
         for name, shape in names.items():
             if name in member:
-                array = _floats(member[name], shape, f"member {i}: {name}")
+                array = floats(member[name], shape, f"member {i}: {name}")
                 keep.append(array)
                 setattr(weights[i], name.lower(), float_pointer(array))
             elif name[0] != "b":
@@ -182,9 +184,9 @@ class RSSM:
         options.stochastic = stochastic
         weights, keep = _weights(members, hidden, inputs)
         both = hidden + stochastic
-        head = _floats(head, (both,), "head")
+        head = floats(head, (both,), "head")
         if delta_head is not None:
-            delta_head = _floats(delta_head, (_DELTA_ROWS, both), "delta_head")
+            delta_head = floats(delta_head, (_DELTA_ROWS, both), "delta_head")
         parent: Context = context(device, threads)
         error, handle = c.wcodec_error(), ctypes.c_void_p()
         check(
@@ -296,7 +298,7 @@ class RSSM:
             raise UsageError(f"seed is {seed!r}: expected 0 to 2**64 - 1")
         torch = is_torch(features) or is_torch(hidden)
         given, output = c.wcodec_rssm_input(), c.wcodec_rssm_output()
-        features = _floats(features, (self.inputs,), "features")
+        features = floats(features, (self.inputs,), "features")
         if hidden is not None:
             hidden = self._begin(hidden)
         given.seed = seed
@@ -331,10 +333,88 @@ class RSSM:
         deltas = None if parts is None else dict(zip(_PARTS, parts.tolist(), strict=True))
         return Rollout(**arrays, **numbers, weight_deltas=deltas)
 
+    def learn(
+        self, hidden: Any, features: Any, loss: float, *, rate: float = 1e-3, clip: float = 5.0
+    ) -> Learned:
+        """Learn that `loss` followed these steps: a step of gradient descent, of all members and
+        the head, on half of the sum of their squared errors. wcodec.Learner keeps the steps.
+
+        Args:
+            hidden: [E, H] or [H] before the first step; None: tanh of its features, then zeros.
+            features: [steps, I], or [I] of one step; 1 to 3 steps, through which gradients go back.
+            loss: of the training's step after the last.
+            rate: of the descent, above 0, at most 1.
+            clip: most that the norm of all gradients may be.
+
+        Raises:
+            UsageError: another shape, a number that is NaN, infinite or out of range.
+            UnsupportedError: an ensemble of a device. OutOfMemoryError. Nothing is learnt then.
+        """
+        lesson = self._lesson(hidden, features, loss)
+        return learn(self._handle.handle, lesson, rate, clip)
+
+    def gradients(self, hidden: Any, features: Any, loss: float) -> tuple[Values, Learned]:
+        """The gradients that learn() takes its step by, not clipped; nothing is learnt."""
+        lesson, error = self._lesson(hidden, features, loss), c.wcodec_error()
+        values, members = empty_values(self)
+        status = lib.wcodec_rssm_gradients(
+            self._handle.handle,
+            lesson.given,
+            members,
+            float_pointer(values.head),
+            lesson.learned,
+            error,
+        )
+        check(int(status), error)
+        return values, lesson.result()
+
+    def weights(self) -> Values:
+        """The weights as they are now, copied: RSSM(*model.weights()[:2], ...) is the same."""
+        import numpy as np
+
+        values, members = empty_values(self)
+        if self._has_delta_head:
+            shape = (_DELTA_ROWS, self.hidden + self.stochastic)
+            values = values._replace(delta_head=np.empty(shape, np.float32))
+        error = c.wcodec_error()
+        status = lib.wcodec_rssm_weights(
+            self._handle.handle,
+            members,
+            float_pointer(values.head),
+            float_pointer(values.delta_head),
+            error,
+        )
+        check(int(status), error)
+        return values
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the weights to a .wcodec file that RSSM.open() takes; what was there is replaced
+        when the new file is whole."""
+        from .numpy import save_file
+
+        values = self.weights()
+        tensors = {
+            f"members.{i}.{n}": a for i, m in enumerate(values.members) for n, a in m.items()
+        }
+        tensors["head"] = values.head
+        if values.delta_head is not None:
+            tensors["delta_head"] = values.delta_head
+        save_file(tensors, path)
+
+    def _lesson(self, hidden: Any, features: Any, loss: float) -> Lesson:
+        shape = tuple(getattr(features, "shape", ()))
+        steps = int(shape[0]) if len(shape) == 2 else 1
+        if not 1 <= steps <= DEPTH:
+            raise UsageError(f"features are of {steps} steps: expected 1 to {DEPTH}")
+        if len(shape) == 1:
+            features = features.reshape(1, -1)
+        features = floats(features, (steps, self.inputs), "features")
+        return Lesson(self, None if hidden is None else self._begin(hidden), features, loss)
+
     def _begin(self, hidden: Any) -> Any:
         """Hidden values of all members, which [H] are the same."""
         import numpy as np
 
         if len(getattr(hidden, "shape", ())) != 1:
-            return _floats(hidden, (self.ensemble, self.hidden), "hidden")
-        return np.tile(_floats(hidden, (self.hidden,), "hidden"), (self.ensemble, 1))
+            return floats(hidden, (self.ensemble, self.hidden), "hidden")
+        return np.tile(floats(hidden, (self.hidden,), "hidden"), (self.ensemble, 1))

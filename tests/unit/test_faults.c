@@ -8,6 +8,7 @@
 #include "support_model.h"
 #include <errno.h>
 #include <stdatomic.h>
+#include <wcodec/learn.h>
 #include <wcodec/recurrent.h>
 #include <wcodec/resident.h>
 #include <wcodec/save.h>
@@ -272,6 +273,10 @@ static wcodec_status rollout(struct world *w, wcodec_error *err)
     if (status == WCODEC_OK)
         status = wcodec_rssm_rollout(rssm, &(wcodec_rssm_input){.features = zeros, .loss = 1}, 5,
                                      &(wcodec_rssm_output){.trajectories = losses}, &summary, err);
+    if (status == WCODEC_OK)
+        status = wcodec_rssm_learn(rssm, NULL,
+                                   &(wcodec_rssm_lesson){.features = zeros, .steps = 1, .loss = 1},
+                                   &(wcodec_rssm_learned){0}, err);
     wcodec_rssm_destroy(rssm);
     return status;
 }

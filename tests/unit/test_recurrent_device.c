@@ -313,7 +313,7 @@ static void test_left_to_cpu(void **state)
     setenv("WCODEC_FAKE", "", 1);
 }
 
-/* A device's rollout is traced too, by its own values. */
+/* A device's rollout is traced too, by its own values; learning is refused. */
 static void test_traced(void **state)
 {
     const struct sizes n = {WCODEC_RSSM_PRODUCTION, 2, 40, 8, 16, 5};
@@ -340,6 +340,14 @@ static void test_traced(void **state)
     lines.size = 0;
     assert_int_equal(roll(rssm, &m, true, &on_device, &err), WCODEC_OK);
     assert_non_null(strstr(lines.text, "rollout by fake: 2 members, 40 hidden values"));
+    /* It does not learn, but the CPU has its gradients. */
+    const wcodec_rssm_lesson lesson = {.features = m.features, .steps = 1, .loss = 1};
+    wcodec_rssm_learned learned = {0};
+    assert_int_equal(wcodec_rssm_learn(rssm, NULL, &lesson, &learned, &err),
+                     WCODEC_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "does not learn"));
+    assert_int_equal(wcodec_rssm_gradients(rssm, &lesson, NULL, NULL, &learned, &err), WCODEC_OK);
+    assert_true(learned.norm > 0);
     snprintf(last, sizeof last, "member 1, step 5: loss %.9g,",
              (double)on_device.trajectories[n.e * (n.steps + 1) - 1]);
     assert_non_null(strstr(lines.text, last));
