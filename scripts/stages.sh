@@ -131,10 +131,11 @@ stage_python () {
 # With torch, transformers and the types that mypy looks at.
 stage_python_torch () {
     python_ready python-torch numpy pytest torch transformers accelerate safetensors ml_dtypes \
-        diffusers peft mypy || return
+        diffusers peft scikit-learn vl-convert-python mypy || return
     one python-torch "mypy --strict" sh -c \
         'cd python && ../build/python-torch/bin/mypy --cache-dir ../build/mypy'
-    run_pytest python-torch tests/python/test_torch.py tests/python/test_checkpoint.py \
+    run_pytest python-torch tests/python/test_torch.py tests/python/test_ladder.py \
+        tests/python/test_learn.py tests/python/test_checkpoint.py \
         tests/python/test_cuda.py tests/python/test_cuda_process.py \
         tests/python/test_cuda_models.py tests/python/test_cuda_resident.py \
         tests/python/test_cuda_transformers.py \
