@@ -291,6 +291,25 @@ INLINE void rans_p12(const struct wcodec_cpu_encode_table *table, const uint8_t 
     store_states(stream, &lanes);
 }
 
+static void rans_pairs_two(const struct wcodec_cpu_encode_table *const tables[2],
+                           const uint8_t *const symbols[2], unsigned groups,
+                           struct wcodec_cpu_encode_stream *const streams[2])
+{
+    struct p8_lanes lanes[2];
+    for (unsigned i = 0; i < 2; i++)
+        load_states(streams[i], &lanes[i]);
+    for (size_t at = (size_t)groups * WCODEC_GROUP / 2; at > 0;) {
+        at -= WCODEC_GROUP / 2;
+        const vec a = load(symbols[0] + at), b = load(symbols[1] + at), byte = set16(255);
+        p12_step(tables[0], SHR16(a, 8), &lanes[0]);
+        p12_step(tables[1], SHR16(b, 8), &lanes[1]);
+        p12_step(tables[0], bit_and(a, byte), &lanes[0]);
+        p12_step(tables[1], bit_and(b, byte), &lanes[1]);
+    }
+    for (unsigned i = 0; i < 2; i++)
+        store_states(streams[i], &lanes[i]);
+}
+
 INLINE vec add_each(vec v, vec add, unsigned element_log2)
 {
     return element_log2 == 0 ? add8(v, add) : element_log2 == 1 ? add16(v, add) : add32(v, add);
@@ -322,16 +341,18 @@ INLINE void load_slots(const uint8_t *elements, unsigned own, vec slots[4])
     slots[3] = _mm512_permutex2var_epi32(ab1, odd, cd1);
 }
 
-/* element_log2 is a constant where this is inlined. */
-INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log2, unsigned plane,
-                       const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
+/* element_log2 and bits are constants where this is inlined. */
+INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log2, unsigned bits,
+                       unsigned plane, const uint8_t *elements, unsigned first, unsigned groups,
+                       uint8_t *rows)
 {
-    const unsigned own = 1u << element_log2, bits = a->plane_bits[plane], ratio = 8 * own / bits;
+    const unsigned own = 1u << element_log2, ratio = 8 * own / bits;
     const vec mask = set32(a->plane_mask[plane]), add = set32(a->add);
     for (unsigned g = 0; g < groups; g++)
         for (unsigned lane = 0; lane < WCODEC_LANES; lane += 16, elements += (size_t)64 * own) {
             vec slots[4], v = zero();
             load_slots(elements, own, slots);
+#pragma GCC unroll 4
             for (unsigned i = 0; i < own; i++) {
                 const unsigned number = (first + g) * own + i, turn = number % ratio * bits;
                 uint8_t *row = rows + 4 * ((size_t)(number / ratio) * WCODEC_LANES + lane);
@@ -344,15 +365,38 @@ INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log
         }
 }
 
+INLINE void pack_elements(const struct wcodec_cpu_assembly *a, unsigned element_log2,
+                          unsigned plane, const uint8_t *elements, unsigned first, unsigned groups,
+                          uint8_t *rows)
+{
+    switch (a->plane_bits[plane]) {
+    case 1:
+        pack_plane(a, element_log2, 1, plane, elements, first, groups, rows);
+        break;
+    case 2:
+        pack_plane(a, element_log2, 2, plane, elements, first, groups, rows);
+        break;
+    case 4:
+        pack_plane(a, element_log2, 4, plane, elements, first, groups, rows);
+        break;
+    case 8:
+        pack_plane(a, element_log2, 8, plane, elements, first, groups, rows);
+        break;
+    default: /* no plane has more bits than an element */
+        pack_plane(a, element_log2, element_log2 > 0 ? 16 : 8, plane, elements, first, groups,
+                   rows);
+    }
+}
+
 static void pack(const struct wcodec_cpu_assembly *a, unsigned plane, const uint8_t *elements,
                  unsigned first, unsigned groups, uint8_t *rows)
 {
     if (a->element_log2 == 0)
-        pack_plane(a, 0, plane, elements, first, groups, rows);
+        pack_elements(a, 0, plane, elements, first, groups, rows);
     else if (a->element_log2 == 1)
-        pack_plane(a, 1, plane, elements, first, groups, rows);
+        pack_elements(a, 1, plane, elements, first, groups, rows);
     else
-        pack_plane(a, 2, plane, elements, first, groups, rows);
+        pack_elements(a, 2, plane, elements, first, groups, rows);
 }
 
 #include "backends/cpu/encode_level.h"
@@ -362,5 +406,6 @@ void wcodec_cpu_encode_dsp_init_avx512(struct wcodec_cpu_encode_dsp *dsp)
     dsp->level = 3;
     use_vectors(dsp);
     dsp->rans_two[WCODEC_P8] = rans_p8_two;
+    dsp->rans_two[WCODEC_PAIRS] = rans_pairs_two;
     dsp->compresses = false; /* by an instruction */
 }
