@@ -5,6 +5,7 @@
 #include "core/assert.h"
 #include "core/bytes.h"
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static void *default_allocate(void *opaque, size_t size)
 {
@@ -74,6 +75,20 @@ void *wcodec_realloc_array(const wcodec_allocator *allocator, void *memory, uint
     if (memory == NULL)
         return allocator->allocate(allocator->opaque, (size_t)bytes);
     return allocator->reallocate(allocator->opaque, memory, (size_t)bytes);
+}
+
+void wcodec_prefer_large_pages(const wcodec_allocator *allocator, void *memory, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    /* Whole ones only: memory beside it is another's. The usual size is a multiple of those of
+     * systems with smaller ones. */
+    const uintptr_t page = (uintptr_t)2 << 20, begin = ((uintptr_t)memory + page - 1) & ~(page - 1),
+                    end = ((uintptr_t)memory + size) & ~(page - 1);
+    if (allocator->allocate == default_allocate && begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+#else
+    (void)allocator, (void)memory, (void)size;
+#endif
 }
 
 char *wcodec_strdup(const wcodec_allocator *allocator, const char *text)

@@ -16,6 +16,9 @@ void *wcodec_alloc_array(const wcodec_allocator *allocator, uint64_t count, size
  * NULL. */
 void *wcodec_realloc_array(const wcodec_allocator *allocator, void *memory, uint64_t count,
                            size_t size);
+/* Memory of several MiB that is gone through again and again: let the system use large pages for
+ * it, where it has them and the allocator is the default one. */
+void wcodec_prefer_large_pages(const wcodec_allocator *allocator, void *memory, size_t size);
 char *wcodec_strdup(const wcodec_allocator *allocator, const char *text);
 void wcodec_free(const wcodec_allocator *allocator, void *memory);
 

@@ -193,6 +193,7 @@ wcodec_status wcodec_write_batch_reserve(struct wcodec_write_batch *batch, uint6
         batch->data_capacity = batch->data ? batch->data_capacity : 0;
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes", size);
     }
+    wcodec_prefer_large_pages(allocator, data, (size_t)size);
     batch->data = data;
     batch->data_capacity = size;
     return WCODEC_OK;

@@ -37,6 +37,28 @@ static void test_allocators(void **state)
     assert_true(counts.calls >= 5);
 }
 
+/* Whatever the system makes of it: bytes stay, of all sizes and from any allocator. */
+static void test_large_pages(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1000, ((size_t)2 << 20) - 1, ((size_t)6 << 20) + 3};
+    struct support_allocator counts;
+    support_allocator_init(&counts, SUPPORT_NEVER);
+    const wcodec_allocator *both[] = {&wcodec_default_allocator, &counts.allocator};
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+            unsigned char *p = wcodec_alloc(both[i], sizes[k]);
+            assert_non_null(p);
+            for (size_t at = 0; at < sizes[k]; at += 509)
+                p[at] = (unsigned char)(at >> 9);
+            wcodec_prefer_large_pages(both[i], p, sizes[k]);
+            for (size_t at = 0; at < sizes[k]; at += 509)
+                assert_int_equal(p[at], (unsigned char)(at >> 9));
+            wcodec_free(both[i], p);
+        }
+    assert_int_equal(counts.balance, 0);
+}
+
 static void test_overflow(void **state)
 {
     (void)state;
@@ -73,8 +95,8 @@ static void test_failure(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_allocators),
-                                       cmocka_unit_test(test_overflow),
-                                       cmocka_unit_test(test_failure)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_allocators), cmocka_unit_test(test_large_pages),
+        cmocka_unit_test(test_overflow), cmocka_unit_test(test_failure)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
