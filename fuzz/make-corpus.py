@@ -133,6 +133,7 @@ def whole_files():
         put("chunk", "records-" + name, struct.pack("<II", 1 << 31 | len(e.data), len(e.payload)) + e.parameters)
         put("container_open", "records-" + name, cases.file_of(e)[0])
     put("container_open", "masked", cases.file_of(cases.masked_tensor(2, n=700).entry(name="t"))[0])
+    put("container_open", "anchored", cases.file_of(cases.by_anchors(2, rows=20).entry(name="t"))[0])
     put("container_open", "every", cases.every_coding()[0])
     put("resident", "every", cases.every_coding()[0])
     put("salvage", "every", cases.every_coding()[0])

@@ -40,7 +40,7 @@ double describe_share(const wcodec_tensor_info *info, unsigned mode)
 /* Is it coded with loss? An approximation can also be coded exactly. */
 static bool is_coded_lossy(const wcodec_tensor_info *info)
 {
-    return info->coding == WCODEC_CODING_LOSSY ||
+    return info->coding == WCODEC_CODING_LOSSY || info->coding == WCODEC_CODING_ANCHORED ||
            (info->coding == WCODEC_CODING_ALIAS && info->scales > 0);
 }
 
@@ -231,9 +231,9 @@ static json_t *delta_json(const wcodec_reader *reader, const wcodec_tensor_info 
 
 static json_t *coding_json(const wcodec_reader *reader, const wcodec_tensor_info *info)
 {
-    static const char *const kinds[] = {"constant", "tiles",  "chunks",    "alias",  "blocks",
-                                        "lossy",    "fixed",  "fragments", "packed", "records",
-                                        "delta",    "masked", "inline"};
+    static const char *const kinds[] = {"constant", "tiles",  "chunks",    "alias",   "blocks",
+                                        "lossy",    "fixed",  "fragments", "packed",  "records",
+                                        "delta",    "masked", "inline",    "anchored"};
     wcodec_tensor_info first;
     json_t *coding = json_pack(
         "{s:s, s:s, s:s, s:i, s:o, s:i, s:i}", "kind",

@@ -138,8 +138,9 @@ static void print_lossy(struct app *app, const wcodec_reader *reader, const wcod
         if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK)
             return;
         const bool before = info.lossy && info.scales == 0,
-                   in_blocks = info.coding == WCODEC_CODING_LOSSY && info.mode_count;
-        char *name = before || in_blocks ? text_escape(info.name) : NULL;
+                   in_blocks = info.coding == WCODEC_CODING_LOSSY && info.mode_count,
+                   anchored = info.coding == WCODEC_CODING_ANCHORED;
+        char *name = before || in_blocks || anchored ? text_escape(info.name) : NULL;
         if (!name)
             continue;
         lossy_add(&figures, &info);
@@ -149,7 +150,8 @@ static void print_lossy(struct app *app, const wcodec_reader *reader, const wcod
             free(name);
             continue;
         }
-        printf("lossy:      %s, rows of %" PRIu64 ":", name, info.columns);
+        printf("lossy:      %s, rows of %" PRIu64 ":%s", name, info.columns,
+               anchored ? " by anchors" : "");
         for (unsigned m = 0; m < info.mode_count; m++)
             printf("%s %s %.1f %%", m ? "," : "", info.modes[m].predictor,
                    describe_share(&info, m) * 100);

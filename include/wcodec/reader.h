@@ -169,6 +169,9 @@ typedef enum wcodec_coding {
     WCODEC_CODING_MASKED = 11,
     /** Few bytes, which the index itself holds. */
     WCODEC_CODING_INLINE = 12,
+    /** A table of vectors, quantised, each as the number of an anchor and the difference from it:
+     * decodes to an approximation. */
+    WCODEC_CODING_ANCHORED = 13,
     /** Made by a newer version: can be listed but not decoded. */
     WCODEC_CODING_UNKNOWN = 255
 } wcodec_coding;

@@ -88,7 +88,8 @@ typedef enum wcodec_predict {
 } wcodec_predict;
 
 /** What coding with loss shall reach. Tensors of bf16, f16 and f32 are then approximated: each by
- * itself keeps to the target. */
+ * itself keeps to the target. Tables of many vectors come as WCODEC_CODING_ANCHORED where that has
+ * fewer bits at the same error; not with WCODEC_TUNE_LATENCY and WCODEC_LOSSY_SCALE_ROW. */
 typedef enum wcodec_lossy_target {
     /** No loss. */
     WCODEC_LOSSY_NONE = 0,

@@ -75,7 +75,7 @@ struct wcodec_coded_loan {
  * (padding between areas is inside the parts). */
 struct wcodec_coded {
     uint8_t coding; /* enum wcodec_coding: CONSTANT, TILES, CHUNKS, BLOCKS, LOSSY, FIXED,
-                       FRAGMENTS, RECORDS, DELTA, MASKED */
+                       FRAGMENTS, RECORDS, DELTA, MASKED, ANCHORED */
     uint64_t order0_bits;
     uint8_t constant_element_log2;
     uint8_t constant_element[8];
@@ -86,8 +86,9 @@ struct wcodec_coded {
     struct wcodec_fragments *fragments;   /* FRAGMENTS; owned */
     struct wcodec_coded_records *records; /* RECORDS; owned, and has the parts' data */
     uint8_t *coefficients;                /* LOSSY: what the tiles hold; owned */
-    uint8_t *approximation;               /* LOSSY: the bytes that decoding gives; owned */
-    uint8_t *parameters;                  /* DELTA, MASKED, INLINE: as the record has them; owned */
+    uint8_t *approximation;               /* LOSSY, ANCHORED: the bytes that decoding gives;
+                                             owned */
+    uint8_t *parameters;        /* DELTA, MASKED, INLINE, ANCHORED: as the record has them; owned */
     uint8_t *tiling_parameters; /* TILES, after wcodec_coded_gather(): in the part's memory */
     size_t parameters_size;     /* of either */
     const char *lossless; /* NULL, or why a tensor is lossless though the settings are lossy */

@@ -194,22 +194,6 @@ static wcodec_status code_part(struct masking *w, unsigned part, uint8_t **bytes
     return status;
 }
 
-/* Zeros up to the next multiple of 16 of the payload, and a part's payload after them. */
-static bool add_part(struct wcodec_coded *coded, struct wcodec_coded *part)
-{
-    const uint64_t gap = wcodec_align_u64(coded->payload_size, 16) - coded->payload_size;
-    if (part->payload_size == 0)
-        return true;
-    uint8_t *bytes = wcodec_alloc_array(coded->allocator, gap + part->payload_size, 1);
-    if (bytes == NULL)
-        return false;
-    memset(bytes, 0, (size_t)gap);
-    (void)wcodec_coded_join(part, bytes + gap);
-    coded->parts[coded->part_count++] = (struct wcodec_coded_part){bytes, gap + part->payload_size};
-    coded->payload_size += gap + part->payload_size;
-    return true;
-}
-
 static wcodec_status assemble(struct masking *w, struct wcodec_coded *coded, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &w->context->allocator;
@@ -229,7 +213,7 @@ static wcodec_status assemble(struct masking *w, struct wcodec_coded *coded, wco
         result.parameters_size +=
             wcodec_coded_put_part(&w->parts[i], result.parameters + result.parameters_size);
         result.order0_bits += w->parts[i].order0_bits;
-        good = add_part(&result, &w->parts[i]);
+        good = wcodec_coded_add_part(&result, &w->parts[i]);
         wcodec_coded_free(&w->parts[i]);
         w->parts[i] = (struct wcodec_coded){.allocator = NULL};
     }

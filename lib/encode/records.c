@@ -117,6 +117,21 @@ size_t wcodec_coded_put_part(const struct wcodec_coded *coded, uint8_t *to)
     return wcodec_record_coding_write(&part, to);
 }
 
+bool wcodec_coded_add_part(struct wcodec_coded *coded, struct wcodec_coded *part)
+{
+    const uint64_t gap = wcodec_align_u64(coded->payload_size, 16) - coded->payload_size;
+    if (part->payload_size == 0)
+        return true;
+    uint8_t *bytes = wcodec_alloc_array(coded->allocator, gap + part->payload_size, 1);
+    if (bytes == NULL)
+        return false;
+    memset(bytes, 0, (size_t)gap);
+    (void)wcodec_coded_join(part, bytes + gap);
+    coded->parts[coded->part_count++] = (struct wcodec_coded_part){bytes, gap + part->payload_size};
+    coded->payload_size += gap + part->payload_size;
+    return true;
+}
+
 static wcodec_status code_field(const struct cutting *c, struct wcodec_coded_records *made,
                                 unsigned i, wcodec_error *err)
 {

@@ -40,6 +40,9 @@ void wcodec_coded_note(const struct wcodec_coded *coded, struct wcodec_record_fi
 /* Its coding, size of the payload and parameters, as records of deltas and of masked tensors have
  * them of a part; at most WCODEC_RECORD_CODING_MAX bytes. */
 size_t wcodec_coded_put_part(const struct wcodec_coded *coded, uint8_t *to);
+/* Zeros up to the next multiple of 16 of a payload, whose list of parts has room for one more, and
+ * a part's payload after them. False if memory is short. */
+bool wcodec_coded_add_part(struct wcodec_coded *coded, struct wcodec_coded *part);
 
 /* Settings of what is coded as a part of a tensor: it has no view as a matrix and no loss, and is
  * no records. */

@@ -4,6 +4,7 @@
 #include "encode/encode.h"
 
 #include "core/dtype.h"
+#include "encode/anchored.h"
 #include "encode/assemble.h"
 #include "encode/fixed.h"
 #include "encode/fragments.h"
@@ -71,8 +72,8 @@ static wcodec_status compare(struct wcodec_lossless *l, struct wcodec_coded *los
     }
     wcodec_coded_free(&lossless);
     if (large)
-        return wcodec_lossy_code(l->context, l->settings, l->dtype, l->data, l->size, coded, reason,
-                                 err);
+        return wcodec_anchored_code(l->context, l->settings, l->dtype, l->data, l->size, coded,
+                                    reason, err);
     *coded = *lossy;
     return WCODEC_OK;
 }
@@ -96,8 +97,8 @@ static wcodec_status code_lossy(struct wcodec_lossless *l, struct wcodec_coded *
         *reason = NULL;
     if (*reason != NULL)
         return WCODEC_OK;
-    wcodec_status status =
-        wcodec_lossy_code(l->context, l->settings, l->dtype, l->data, l->size, &lossy, reason, err);
+    wcodec_status status = wcodec_anchored_code(l->context, l->settings, l->dtype, l->data, l->size,
+                                                &lossy, reason, err);
     if (status != WCODEC_OK || *reason != NULL)
         return status;
     *reason = reason_against(l, lossy.payload_size, most);
@@ -138,7 +139,8 @@ static wcodec_status code_weights(struct wcodec_lossless *l, struct wcodec_coded
     if (status != WCODEC_OK)
         return status;
     result.lossless = reason;
-    if (result.coding == WCODEC_CODING_LOSSY || result.coding == WCODEC_CODING_FIXED) {
+    if (result.coding == WCODEC_CODING_LOSSY || result.coding == WCODEC_CODING_FIXED ||
+        result.coding == WCODEC_CODING_ANCHORED) {
         result.order0_bits = order0_bits;
         if (settings->verify)
             status = wcodec_coded_verify(l->context, settings, &result, l->data, NULL, err);

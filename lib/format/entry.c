@@ -117,5 +117,6 @@ wcodec_status wcodec_entry_refuse(const struct wcodec_entry *e, wcodec_error *er
                        : e->coding == WCODEC_CODING_RECORDS   ? "a tensor in records"
                        : e->coding == WCODEC_CODING_DELTA     ? "a delta"
                        : e->coding == WCODEC_CODING_MASKED    ? "a masked tensor"
+                       : e->coding == WCODEC_CODING_ANCHORED  ? "a tensor by anchors"
                                                               : "blocks");
 }

@@ -5,6 +5,7 @@
 #ifndef WCODEC_FORMAT_INDEX_H
 #define WCODEC_FORMAT_INDEX_H
 
+#include "coding/anchored.h"
 #include "coding/blocks.h"
 #include "coding/delta.h"
 #include "coding/fixed.h"
@@ -25,7 +26,7 @@ enum { WCODEC_HEAD_SIZE = 64, WCODEC_TAIL_SIZE = 64, WCODEC_FORMAT_VERSION = 1 }
 enum { WCODEC_INLINE_MAX = 4096 };
 
 /* The largest number of a coding that this version knows. */
-enum { WCODEC_CODING_LAST = WCODEC_CODING_INLINE };
+enum { WCODEC_CODING_LAST = WCODEC_CODING_ANCHORED };
 
 /* A delta: what its record says, and its parts, each an entry whose payload_offset counts from the
  * delta's payload. NULL where there is none. */
@@ -40,6 +41,12 @@ struct wcodec_entry_masked {
     struct wcodec_entry *parts[WCODEC_MASKED_PARTS];
 };
 
+/* The same for a table of vectors by anchors. */
+struct wcodec_entry_anchored {
+    struct wcodec_anchored head;
+    struct wcodec_entry *parts[WCODEC_ANCHORED_PARTS];
+};
+
 struct wcodec_entry {
     bool is_tensor;
     bool newer;     /* reading: coding, its form or dtype of a newer version; it can be listed, not
@@ -47,8 +54,8 @@ struct wcodec_entry {
     bool unhashed;  /* of a rebuilt index: its payload's hash is not known */
     bool cut;       /* of a rebuilt index: its payload is not all there; `newer` is set too */
     uint8_t coding; /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias, 4 blocks, 5 lossy,
-                       6 fixed, 7 fragments, 9 records, 10 delta, 11 masked, 12 inline; 8,
-                       packed, is 1 with unpacked_size; larger: unknown */
+                       6 fixed, 7 fragments, 9 records, 10 delta, 11 masked, 12 inline, 13
+                       anchored; 8, packed, is 1 with unpacked_size; larger: unknown */
     uint8_t dtype;
     const char *name; /* NULL for blobs; NUL-terminated, in the index's memory */
     const char *dtype_name;
@@ -77,10 +84,12 @@ struct wcodec_entry {
                                                           may be cut into fields */
         const struct wcodec_entry_delta *delta;        /* NULL when it is written */
         const struct wcodec_entry_masked *masked;      /* likewise */
+        const struct wcodec_entry_anchored *anchored;  /* likewise */
     } u;
-    /* Tiles, blocks, lossy, fixed, fragments, records, delta and masked, and the bytes of what is
-     * inline; of all but tiles also when written. A struct wcodec_tiling takes 20 times the bytes
-     * that it is read from, so a million of them are kept as they are in the file, validated. */
+    /* Tiles, blocks, lossy, fixed, fragments, records, delta, masked and anchored, and the bytes of
+     * what is inline; of all but tiles also when written. A struct wcodec_tiling takes 20 times the
+     * bytes that it is read from, so a million of them are kept as they are in the file, validated.
+     */
     const uint8_t *parameters;
     size_t parameters_size;
     const char *split; /* as in wcodec_tensor_info */
@@ -204,12 +213,17 @@ static inline const struct wcodec_entry *wcodec_entry_own(const struct wcodec_in
     return !e->newer && e->coding == WCODEC_CODING_ALIAS ? &index->entries[e->u.alias] : e;
 }
 
+static inline bool wcodec_coding_is_lossy(uint8_t coding)
+{
+    return coding == WCODEC_CODING_LOSSY || coding == WCODEC_CODING_ANCHORED;
+}
+
 /* Are its bytes an approximation? */
 static inline bool wcodec_entry_is_lossy(const struct wcodec_index *index,
                                          const struct wcodec_entry *e)
 {
     const struct wcodec_entry *own = wcodec_entry_own(index, e);
-    return e->loss != NULL || (!own->newer && own->coding == WCODEC_CODING_LOSSY);
+    return e->loss != NULL || (!own->newer && wcodec_coding_is_lossy(own->coding));
 }
 
 /* Does its size follow from its dtype and shape? Then the record has none. */

@@ -409,9 +409,9 @@ static wcodec_status read_alias(struct wcodec_parser *p, struct wcodec_cursor *c
 static wcodec_status read_parameters(struct wcodec_parser *p, struct wcodec_cursor *c,
                                      struct wcodec_entry *e);
 
-/* A part of a delta or of a masked tensor is described as an entry is, by its coding and
- * parameters: a constant, in tiles, packed or not, or in chunks. *end: where its payload ends in
- * the whole's. */
+/* A part of a delta, of a masked tensor or of one by anchors is described as an entry is, by its
+ * coding and parameters: a constant, in tiles, packed or not, or in chunks. *end: where its payload
+ * ends in the whole's. */
 static wcodec_status read_part(struct wcodec_parser *p, struct wcodec_cursor *c,
                                const struct wcodec_entry *whole, uint64_t size, uint64_t *end,
                                struct wcodec_entry **part)
@@ -522,6 +522,41 @@ static wcodec_status read_masked(struct wcodec_parser *p, struct wcodec_cursor *
     return status;
 }
 
+static wcodec_status read_anchored(struct wcodec_parser *p, struct wcodec_cursor *c,
+                                   struct wcodec_entry *e)
+{
+    const uint8_t *begin = c->at;
+    void *memory;
+    if (!e->is_tensor)
+        return FAIL(p, "bytes that are no tensor cannot be coded by anchors");
+    wcodec_status status = arena_take(p, sizeof(struct wcodec_entry_anchored), &memory);
+    if (status != WCODEC_OK)
+        return status;
+    struct wcodec_entry_anchored *anchored = memory;
+    *anchored = (struct wcodec_entry_anchored){.parts = {NULL}};
+    status = wcodec_anchored_read(c, e->size, (wcodec_dtype)e->dtype, &anchored->head, &e->newer,
+                                  p->err);
+    if (status != WCODEC_OK)
+        return status;
+    if (e->newer) {
+        c->at = c->end;
+        return WCODEC_OK;
+    }
+    uint64_t end = 0;
+    for (unsigned i = 0; i < WCODEC_ANCHORED_PARTS && status == WCODEC_OK; i++)
+        status = read_part(p, c, e, wcodec_anchored_part_size(&anchored->head, i), &end,
+                           &anchored->parts[i]);
+    if (status != WCODEC_OK)
+        return status;
+    if (end != e->payload_size)
+        return FAIL(p, "a tensor by anchors of %" PRIu64 " bytes has a payload of %" PRIu64, end,
+                    e->payload_size);
+    status = copy_parameters(p, c, begin, e);
+    e->split = "";
+    e->u.anchored = anchored;
+    return status;
+}
+
 /* Its bytes themselves. */
 static wcodec_status read_inline(struct wcodec_parser *p, struct wcodec_cursor *c,
                                  struct wcodec_entry *e)
@@ -585,6 +620,9 @@ static wcodec_status read_parameters(struct wcodec_parser *p, struct wcodec_curs
         break;
     case WCODEC_CODING_INLINE:
         status = read_inline(p, c, e);
+        break;
+    case WCODEC_CODING_ANCHORED:
+        status = read_anchored(p, c, e);
         break;
     default:
         status = read_alias(p, c, e);

@@ -98,6 +98,7 @@ static void put_parameters(struct buffer *b, const struct wcodec_entry *e)
     case WCODEC_CODING_DELTA:
     case WCODEC_CODING_MASKED:
     case WCODEC_CODING_INLINE:
+    case WCODEC_CODING_ANCHORED:
         put_bytes(b, e->parameters, e->parameters_size);
         break;
     case WCODEC_CODING_CHUNKS:

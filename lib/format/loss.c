@@ -61,6 +61,11 @@ bool wcodec_loss_of(const struct wcodec_index *index, const struct wcodec_entry 
         return false;
     if (entry->loss != NULL)
         return read_text(entry->loss, loss);
+    if (own->coding == WCODEC_CODING_ANCHORED) {
+        const struct wcodec_anchored *a = &own->u.anchored->head;
+        *loss = (struct wcodec_loss){a->largest_error, a->mean_squared_error, a->mean_square};
+        return true;
+    }
     struct wcodec_lossy lossy;
     struct wcodec_tiling tiling;
     wcodec_entry_lossy(own, &lossy, &tiling);

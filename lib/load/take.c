@@ -282,11 +282,12 @@ static void log_coding(const struct wcodec_load_request *q, const struct wcodec_
         wcodec_log(q->context, WCODEC_LOG_INFO,
                    "%s cannot decode tensor '%s', which is %s; the CPU does instead",
                    q->device->name, r->named->name,
-                   r->entry->coding == WCODEC_CODING_FIXED     ? "at a fixed rate"
-                   : r->entry->coding == WCODEC_CODING_RECORDS ? "in records"
-                   : r->entry->coding == WCODEC_CODING_DELTA   ? "a delta"
-                   : r->entry->coding == WCODEC_CODING_MASKED  ? "masked"
-                                                               : "in fragments");
+                   r->entry->coding == WCODEC_CODING_FIXED      ? "at a fixed rate"
+                   : r->entry->coding == WCODEC_CODING_RECORDS  ? "in records"
+                   : r->entry->coding == WCODEC_CODING_DELTA    ? "a delta"
+                   : r->entry->coding == WCODEC_CODING_MASKED   ? "masked"
+                   : r->entry->coding == WCODEC_CODING_ANCHORED ? "by anchors"
+                                                                : "in fragments");
 }
 
 static wcodec_status take_range(struct wcodec_load_cursor *c, const struct wcodec_load_range *r,
@@ -303,7 +304,7 @@ static wcodec_status take_range(struct wcodec_load_cursor *c, const struct wcode
     if (!*full &&
         (r->entry->coding == WCODEC_CODING_FIXED || r->entry->coding == WCODEC_CODING_FRAGMENTS ||
          r->entry->coding == WCODEC_CODING_RECORDS || r->entry->coding == WCODEC_CODING_DELTA ||
-         r->entry->coding == WCODEC_CODING_MASKED))
+         r->entry->coding == WCODEC_CODING_MASKED || r->entry->coding == WCODEC_CODING_ANCHORED))
         log_coding(c->request, r);
     return WCODEC_OK;
 }

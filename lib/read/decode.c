@@ -163,7 +163,7 @@ static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
     const struct wcodec_entry *e = d->input.entry;
     const bool in_memory = d->input.source->fd < 0;
     const bool parts = e->coding == WCODEC_CODING_RECORDS || e->coding == WCODEC_CODING_MASKED ||
-                       e->coding == WCODEC_CODING_DELTA;
+                       e->coding == WCODEC_CODING_DELTA || e->coding == WCODEC_CODING_ANCHORED;
     const bool must = (d->input.hash != NULL && e->coding != WCODEC_CODING_CHUNKS && !parts) ||
                       wcodec_entry_is_packed(e);
     const bool apart = parts && d->input.hash != NULL;
@@ -202,12 +202,13 @@ wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input,
     }
     wcodec_status status = load_payload(d, err);
     if (status == WCODEC_OK)
-        status = wcodec_entry_has_tiles(e)            ? wcodec_decoder_open_tiles(d, err)
-                 : e->coding == WCODEC_CODING_FIXED   ? wcodec_decoder_open_fixed(d, err)
-                 : e->coding == WCODEC_CODING_RECORDS ? wcodec_decoder_open_records(d, err)
-                 : e->coding == WCODEC_CODING_DELTA   ? wcodec_decoder_open_delta(d, err)
-                 : e->coding == WCODEC_CODING_MASKED  ? wcodec_decoder_open_masked(d, err)
-                                                      : wcodec_decoder_open_chunks(d, err);
+        status = wcodec_entry_has_tiles(e)             ? wcodec_decoder_open_tiles(d, err)
+                 : e->coding == WCODEC_CODING_FIXED    ? wcodec_decoder_open_fixed(d, err)
+                 : e->coding == WCODEC_CODING_RECORDS  ? wcodec_decoder_open_records(d, err)
+                 : e->coding == WCODEC_CODING_DELTA    ? wcodec_decoder_open_delta(d, err)
+                 : e->coding == WCODEC_CODING_MASKED   ? wcodec_decoder_open_masked(d, err)
+                 : e->coding == WCODEC_CODING_ANCHORED ? wcodec_decoder_open_anchored(d, err)
+                                                       : wcodec_decoder_open_chunks(d, err);
     if (status != WCODEC_OK)
         wcodec_decoder_close(d);
     return status;
@@ -270,6 +271,8 @@ uint64_t wcodec_decoder_unit(const struct wcodec_decoder *d)
         return wcodec_delta_unit(e);
     if (e->coding == WCODEC_CODING_MASKED)
         return wcodec_masked_unit(e);
+    if (e->coding == WCODEC_CODING_ANCHORED)
+        return wcodec_anchored_unit(e);
     return e->coding == WCODEC_CODING_CHUNKS ? e->u.chunk : 1;
 }
 
@@ -279,6 +282,7 @@ void wcodec_decoder_close(struct wcodec_decoder *d)
     wcodec_source_withdraw(d->input.source, d);
     wcodec_decoder_close_delta(d);
     wcodec_decoder_close_masked(d);
+    wcodec_decoder_close_anchored(d);
     wcodec_free(allocator, d->bounce[1]);
     wcodec_free(allocator, d->bounce[0]);
     wcodec_session_end(&d->session);
@@ -347,6 +351,8 @@ wcodec_status wcodec_decoder_range(struct wcodec_decoder *d, uint64_t begin, uin
         return wcodec_decoder_range_delta(d, begin, end, dst, reporter, err);
     case WCODEC_CODING_MASKED:
         return wcodec_decoder_range_masked(d, begin, end, dst, reporter, err);
+    case WCODEC_CODING_ANCHORED:
+        return wcodec_decoder_range_anchored(d, begin, end, dst, reporter, err);
     default:
         return wcodec_decoder_range_chunks(d, begin, end, dst, reporter, err);
     }

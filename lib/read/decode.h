@@ -55,6 +55,7 @@ struct wcodec_decoder {
     struct wcodec_record_arrays *records; /* the fields of what is in records */
     struct wcodec_delta_decoder *delta;
     struct wcodec_masked_decoder *masked;
+    struct wcodec_anchored_decoder *anchored;
     uint8_t *buffer; /* coded bytes of a batch */
     uint64_t buffer_size;
     uint8_t *bounce[2]; /* tiles and chunks of which the caller wants only a part */
@@ -163,5 +164,13 @@ wcodec_status wcodec_decoder_range_masked(struct wcodec_decoder *decoder, uint64
 void wcodec_decoder_close_masked(struct wcodec_decoder *decoder);
 /* Bytes of a tile of a masked tensor. */
 uint64_t wcodec_masked_unit(const struct wcodec_entry *entry);
+
+wcodec_status wcodec_decoder_open_anchored(struct wcodec_decoder *decoder, wcodec_error *err);
+wcodec_status wcodec_decoder_range_anchored(struct wcodec_decoder *decoder, uint64_t begin,
+                                            uint64_t end, uint8_t *dst,
+                                            struct wcodec_reporter *reporter, wcodec_error *err);
+void wcodec_decoder_close_anchored(struct wcodec_decoder *decoder);
+/* Bytes of as many rows as have about a tile of residuals. */
+uint64_t wcodec_anchored_unit(const struct wcodec_entry *entry);
 
 #endif

@@ -385,6 +385,10 @@ static void describe_lossy(const struct wcodec_entry *e, wcodec_tensor_info *inf
 {
     struct wcodec_lossy lossy;
     struct wcodec_tiling tiling;
+    if (e->coding == WCODEC_CODING_ANCHORED) {
+        info->scales = 1;
+        return;
+    }
     wcodec_entry_lossy(e, &lossy, &tiling);
     info->order = lossy.plain ? NULL : wcodec_order_name(lossy.order);
     info->scales = wcodec_lossy_scale_count(&lossy);
@@ -495,6 +499,12 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
     case WCODEC_CODING_INLINE:
         info->coding_name = "inline";
         break;
+    case WCODEC_CODING_ANCHORED:
+        info->coding_name = "anchors";
+        info->element_bits = 8u << e->u.anchored->head.number_log2;
+        info->columns = e->u.anchored->head.columns;
+        describe_lossy(e, info);
+        break;
     case WCODEC_CODING_CHUNKS:
         /* Chunks are stored only where zstd does not shrink them; so all are if they take as much
          * as they hold. */
@@ -508,8 +518,7 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
     default:
         info->coding_name = "alias";
         info->alias_of = s->first_entry + e->u.alias;
-        if (s->index->entries[e->u.alias].coding == WCODEC_CODING_LOSSY &&
-            !s->index->entries[e->u.alias].newer)
+        if (wcodec_entry_is_lossy(s->index, e) && e->loss == NULL)
             describe_lossy(&s->index->entries[e->u.alias], info);
         break;
     }

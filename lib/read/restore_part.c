@@ -148,6 +148,8 @@ static uint64_t unit_of(const struct wcodec_entry *e)
         return wcodec_delta_unit(e);
     if (e->coding == WCODEC_CODING_MASKED)
         return wcodec_masked_unit(e);
+    if (e->coding == WCODEC_CODING_ANCHORED)
+        return wcodec_anchored_unit(e);
     if (e->coding == WCODEC_CODING_TILES || !wcodec_entry_has_tiles(e))
         return 1;
     wcodec_layout_derive(e, &layout);

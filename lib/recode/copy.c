@@ -76,7 +76,7 @@ static wcodec_status hash_decoded(const struct copy *c, struct wcodec_output *ou
 /* Does the coding of `own` stand on the dtype, which `e` has another of? */
 static bool is_of_other_dtype(const struct wcodec_entry *e, const struct wcodec_entry *own)
 {
-    return (own->coding == WCODEC_CODING_LOSSY || own->coding == WCODEC_CODING_FIXED) &&
+    return (wcodec_coding_is_lossy(own->coding) || own->coding == WCODEC_CODING_FIXED) &&
            (!e->is_tensor || e->dtype != own->dtype);
 }
 

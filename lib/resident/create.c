@@ -274,7 +274,8 @@ static wcodec_status make_item(struct maker *m, const struct wcodec_source *sour
     const uint64_t columns = columns_of(named);
     const bool on_device = m->resident->device != NULL,
                parted = !entry->newer && (entry->coding == WCODEC_CODING_DELTA ||
-                                          entry->coding == WCODEC_CODING_MASKED),
+                                          entry->coding == WCODEC_CODING_MASKED ||
+                                          entry->coding == WCODEC_CODING_ANCHORED),
                coded = m->form == WCODEC_RESIDENT_CODED && !parted,
                plain = m->form == WCODEC_RESIDENT_PLAIN || entry->newer || parted;
     if (on_device)

@@ -518,7 +518,7 @@ wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wco
 {
     struct wcodec_entry entry = *what;
     wcodec_status status = set_coding(output, coded, &entry, err);
-    output->lossy += entry.coding == WCODEC_CODING_LOSSY;
+    output->lossy += wcodec_coding_is_lossy(entry.coding);
     return status == WCODEC_OK ? put_entry(output, &entry, coded, err) : status;
 }
 
@@ -529,7 +529,7 @@ wcodec_status wcodec_output_copy(struct wcodec_output *output, const struct wcod
     const struct wcodec_coded coded = {.payload_size = entry->payload_size,
                                        .part_count = entry->payload_size != 0,
                                        .parts = &part};
-    output->lossy += entry->coding == WCODEC_CODING_LOSSY;
+    output->lossy += wcodec_coding_is_lossy(entry->coding);
     return put_entry(output, entry, &coded, err);
 }
 
@@ -564,7 +564,7 @@ wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wco
     wcodec_status status = put_entry(output, &entry, NULL, err);
     if (status == WCODEC_OK)
         output->aliases++;
-    if (status == WCODEC_OK && output->index.entries[alias].coding == WCODEC_CODING_LOSSY)
+    if (status == WCODEC_OK && wcodec_coding_is_lossy(output->index.entries[alias].coding))
         output->lossy++;
     return status;
 }

@@ -51,6 +51,11 @@ def masked_tensor(seed=1, dtype="F32", n=9000, share=0.5, kinds="zt", **more):
     return encode.MaskedPayload(random.Random(seed), dtype, n, share, kinds, **more)
 
 
+def by_anchors(seed=1, dtype="F32", rows=300, columns=33, anchors=7, **more):
+    more.setdefault("scale", 0.001)
+    return encode.AnchoredPayload(random.Random(seed), dtype, rows, columns, anchors, **more)
+
+
 def file_of(*entries, **more):
     return encode.container(list(entries), **more), b"".join(e.data for e in entries)
 
@@ -68,6 +73,7 @@ def every_coding(front=False):
     entries.append(encode.packed_entry(tensor(6, "I8", n=65, profile=P8, pool=1), name="packed", dtype="I8", shape=(65,)))
     entries.append(in_fields(5, 13, [(1, "t", 0), (3, "c", 0), (4, "z", 0)], modes=(1,)).entry(name="records"))
     entries.append(masked_tensor(8, "I16", 29, 0.4, "zz").entry(name="masked"))
+    entries.append(by_anchors(9, "BF16", 7, 5, 2, kinds="zzz").entry(name="anchored"))
     entries.append(encode.inline_entry(b"inline"))
     entries.append(encode.chunk_entry(bytes(40) + b"chunk", 40, name="chunks", dtype="U8", shape=(45,)))
     entries.append(encode.alias_entry(entries, 2, name="alias", dtype="U8", shape=(65,)))
@@ -894,6 +900,64 @@ def masked_wrong():
     yield "masked: of 2^48 bytes in a small payload", "corrupt", *file_of(e, size=1 << 48)
 
 
+def anchored_right():
+    for dtype in ("BF16", "F16", "F32"):
+        for rows, columns in ((1, 1), (9, 1), (1, 300), (300, 20), (4097, 3)):
+            yield "anchored: %d x %d of %s" % (rows, columns, dtype), "ok", *file_of(by_anchors(2, dtype, rows, columns, 1).entry(name="t"))
+    for name, more in (("wide", {"w": 1, "i": 2}), ("16-bit indices", {"i": 1}), ("packed", {"kinds": "pzp"}), ("constants", {"kinds": "ccc"}), ("as many anchors as rows", {"anchors": 300, "i": 1}),
+                       ("scale 0", {"scale": 0.0}), ("largest scale", {"scale": 2.0 ** 60, "dtype": "F16"}), ("least scale", {"scale": 2.0 ** -100})):
+        yield "anchored: %s" % name, "ok", *file_of(by_anchors(3, **more).entry(name="t"))
+    e = by_anchors(6).entry(name="t")
+    yield "anchored: an alias", "ok", *file_of(e, encode.alias_entry([e], 0, name="u", dtype="F32", shape=(300, 33)))
+
+
+def anchored_wrong():
+    data = by_anchors().data()
+
+    def spoiled(change, **names):
+        p = by_anchors()
+        change(p)
+        return file_of(p.entry(data, name="t", **names))
+
+    def member(name, value):
+        return lambda p: setattr(p, name, value)
+
+    def figure(i, bits):
+        return lambda p: setattr(p, "figures", p.figures[:8 * i] + bits.to_bytes(8, "little") + p.figures[8 * i + 8:])
+
+    def part(i, name, value):
+        return lambda p: setattr(p.parts[i], name, value)
+
+    def no_index(p):
+        p.parts[1] = encode.chunk_entry(bytes(299) + b"\7", 1 << 20)
+    yield "anchored: another form", "newer", *spoiled(member("form", 2))
+    for name, change in (("no columns", member("columns", 0)), ("32 columns", member("columns", 32)), ("34 columns", member("columns", 34)), ("2^18 + 1 columns", member("columns", (1 << 18) + 1)),
+                         ("2^63 columns", member("columns", 1 << 63)), ("w of 2", member("w", 2)), ("w of 1", member("w", 1)), ("i of 3", member("i", 3)), ("i of 1", member("i", 1)),
+                         ("no anchors", member("anchors", 0)), ("more anchors than rows", member("anchors", 301)), ("2^64 - 1 anchors", member("anchors", (1 << 64) - 1)), ("an anchor less", member("anchors", 6)),
+                         ("a negative scale", member("scale_bytes", b"\0\0\x80\xbf")), ("a scale NaN", member("scale_bytes", b"\1\0\x80\x7f")), ("a tiny scale", member("scale_bytes", b"\0\0\0\x0d")),
+                         ("a huge scale", member("scale_bytes", b"\1\0\x80\x5d")), ("a negative error", figure(0, 1 << 63)), ("an infinite error", figure(1, 0x7FF << 52)), ("an error NaN", figure(2, (1 << 63) - 1)),
+                         ("an index of no anchor", no_index), ("an index of 255", lambda p: p.parts.__setitem__(1, encode.constant_entry(b"\xff", 300))),
+                         ("anchors and residuals exchanged", lambda p: p.parts.reverse()), ("a part of coding 3", part(0, "coding", 3)), ("a part of coding 9", part(1, "coding", 9)),
+                         ("a part of coding 13", part(2, "coding", 13)), ("a part of coding 255", part(2, "coding", 255)), ("a payload more", lambda p: setattr(p.parts[2], "payload", p.parts[2].payload + bytes(16))),
+                         ("a payload cut", lambda p: setattr(p.parts[2], "payload", p.parts[2].payload[:-16]))):
+        yield "anchored: %s" % name, "corrupt", *spoiled(change)
+    for dtype, shape in (("I8", (4 * 9900,)), ("F64", (9900 // 2,)), ("U32", (300, 33))):
+        yield "anchored: of %s" % dtype, "corrupt", *spoiled(lambda p: None, dtype=dtype, shape=shape)
+    yield "anchored: a blob", "corrupt", *file_of(by_anchors().entry())
+    e = by_anchors().entry(name="t")
+    for n in range(len(e.parameters)):
+        e = by_anchors().entry(data, name="t")
+        e.parameters = e.parameters[:n]
+        yield "anchored: parameters cut at %d" % n, "corrupt", *file_of(e)
+    for n in (0, 1, 16, 100, 1000, len(e.payload) - 1):
+        e = by_anchors().entry(data, name="t")
+        e.payload = e.payload[:n]
+        yield "anchored: payload cut at %d" % n, "corrupt", *file_of(e)
+    e = by_anchors().entry(data, name="t")
+    e.size, e.shape = 33 * 4 << 40, (1 << 40, 33)
+    yield "anchored: of 2^45 bytes in a small payload", "corrupt", *file_of(e, size=33 * 4 << 40)
+
+
 def records_wrong():
     def spoiled(change, entry_too=None, **more):
         p = in_fields(**more)
@@ -979,6 +1043,6 @@ def sums():
 
 def cases():
     for group in (framing, groups, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, blocks, lossy_right, lossy_wrong, lossy_records, fixed_right, fixed_wrong,
-                  fixed_records, in_fragments, packed_right, packed_wrong, in_records, records_wrong, masked_right, masked_wrong, sums):
+                  fixed_records, in_fragments, packed_right, packed_wrong, in_records, records_wrong, masked_right, masked_wrong, anchored_right, anchored_wrong, sums):
         for name, expected, data, original in group():
             yield name, expected, data, original

@@ -75,6 +75,10 @@ def masked(seed, dtype, n, share, kinds, **more):
     return file_of(seed, [encode.MaskedPayload(random.Random(seed), dtype, n, share, kinds, **more).entry(name="t")])
 
 
+def by_anchors(seed, dtype, rows, columns, *which, **more):
+    return file_of(seed, [encode.AnchoredPayload(random.Random(seed), dtype, rows, columns, *which, **more).entry(name="t")])
+
+
 def cases():
     for dtype in ("BF16", "F16", "F32", "F8_E4M3", "F8_E5M2", "I8"):
         for name, profile in PROFILES.items():
@@ -129,6 +133,9 @@ def cases():
     yield "bf16-masked-packed", lambda: masked(48, "BF16", 3000, 0.2, "zp")
     yield "f64-masked-constants", lambda: masked(49, "F64", 200, 0.4, "cc")
     yield "i8-masked-one-value", lambda: masked(50, "I8", 4097, 0, "zz", t=16)
+    yield "f32-anchored", lambda: by_anchors(51, "F32", 300, 33, 7, scale=0.0009765625, outlier_rate=0.01)
+    yield "bf16-anchored-wide", lambda: by_anchors(52, "BF16", 100, 70, 3, 1, 2, "pzt", scale=3.5)
+    yield "f16-anchored-constants", lambda: by_anchors(53, "F16", 40, 5, 40, 0, 1, "zcc", scale=0.25)
     yield "mixed", lambda: encode.random_file(41, sizes=(1, 100, 129, 400))[0]
     yield "opaque", lambda: encode.container([encode.chunk_entry(b"text " * 40 + bytes(3000), 2000), encode.constant_entry(b"ab", 300)], kind=0, name="notes")
     yield "inline", lambda: encode.container([encode.inline_entry(b"PK\3\4 one "), one_entry(47, "a"), encode.inline_entry(b"PK\3\4 two "), one_entry(48, "b"), encode.inline_entry(bytes(range(256)) * 16)],

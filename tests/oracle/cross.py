@@ -123,6 +123,23 @@ def library_encodes(rng):
     print("the oracle decoded %d files of the library" % made)
 
 
+def library_anchors(rng):
+    """Rows that are near some others, with loss: both decoders give the same."""
+    server, made = Server(), 0
+    for dtype, code, rows, columns, target, value in (("F32", "f", 2100, 16, 1, 20), ("F16", "e", 2048, 17, 3, 32), ("F32", "f", 2048, 16, 1, 60)):
+        centres = [[rng.gauss(0, 1) for _ in range(columns)] for _ in range(9)]
+        data = b"".join(struct.pack("<%d%s" % (columns, code), *(rng.gauss(m, 0.2) for m in rng.choice(centres))) for _ in range(rows))
+        e = encode.Entry(data, 0, b"", b"", name="t", dtype=dtype, shape=(rows, columns))
+        coded = server.compress(encode.safetensors_blob([e]).data + data, lossy=target, value=value)
+        container = Container(coded)
+        back = container.decode_all()
+        if [e.coding for e in container.entries if e.name] != [13] or server.kind(coded) != ("ok", "%032x" % xxh3_128(back)):
+            sys.exit("%s %d x %d, loss %d %d: no anchors, or the library and the oracle differ" % (dtype, rows, columns, target, value))
+        made += 1
+    server.close()
+    print("the oracle decoded %d tensors that the library coded by anchors" % made)
+
+
 def numbers(entry, data):
     if entry.dtype == "BF16":
         return struct.unpack("<%df" % (len(data) // 2), b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2)))
@@ -194,6 +211,7 @@ def main():
     library_masks(random.Random(seed))
     library_cuts(random.Random(seed))
     library_approximates(random.Random(seed))
+    library_anchors(random.Random(seed))
     both_salvage(random.Random(seed))
 
 

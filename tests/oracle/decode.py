@@ -6,6 +6,7 @@
 usage: decode.py [--list] [--base=FILE.wcodec]... FILE.wcodec [OUTPUT]     exit status: 0 right, 3 corrupt or made by a newer version"""
 import sys
 
+import anchored
 import blocks
 import delta
 import fixed
@@ -23,14 +24,14 @@ HEAD_MAGIC = bytes.fromhex("895743440D0A1A0A")
 DTYPES = [("", 0), ("BOOL", 8), ("U8", 8), ("I8", 8), ("F8_E5M2", 8), ("F8_E4M3", 8), ("F8_E8M0", 8), ("F8_E4M3FNUZ", 8), ("F8_E5M2FNUZ", 8),
           ("U16", 16), ("I16", 16), ("F16", 16), ("BF16", 16), ("U32", 32), ("I32", 32), ("F32", 32), ("U64", 64), ("I64", 64), ("F64", 64),
           ("C64", 64), ("F4", 4), ("F6_E2M3", 6), ("F6_E3M2", 6)]
-CODINGS = ["constant", "tiles", "chunks", "alias", "blocks", "lossy", "fixed", "fragments", "packed", "records", "delta", "masked", "inline"]
+CODINGS = ["constant", "tiles", "chunks", "alias", "blocks", "lossy", "fixed", "fragments", "packed", "records", "delta", "masked", "inline", "anchored"]
 
 
 class Entry:
     name = None
     dtype = ""
     shape = ()
-    element = tiling = blocks = lossy = fixed = fragments = records = delta = masked = chunk = alias = newer = None
+    element = tiling = blocks = lossy = fixed = fragments = records = delta = masked = anchored = chunk = alias = newer = None
     offset = unpacked = 0
     whole = True
 
@@ -59,7 +60,7 @@ def _read_plain(c, e):
 
 
 def _read_part(c, coding, size, payload_size):
-    """An entry without a label, as parts of deltas and of masked tensors are."""
+    """An entry without a label, as parts of deltas, of masked tensors and of those by anchors are."""
     e = Entry()
     e.size, e.coding, e.payload_size = size, coding, payload_size
     _read_plain(c, e)
@@ -113,7 +114,7 @@ def _read_record(data, entries, described=False):
     e.order0, e.coding, e.payload_size, e.payload_hash = c.varint(), c.u8(), c.varint(), c.u64()
     if e.payload_size == 0 and e.payload_hash != 0:
         raise Corrupt("hash of no payload")
-    if e.coding > 12:
+    if e.coding > 13:
         e.newer = "coding"
     if e.newer:
         return e
@@ -169,6 +170,16 @@ def _read_record(data, entries, described=False):
             return e
         if e.masked.end != e.payload_size:
             raise Corrupt("payload of a masked tensor")
+    elif e.coding == 13 and e.size:
+        if kind != 1:
+            raise Corrupt("anchors of what is no tensor")
+        try:
+            e.anchored = anchored.read_parameters(c, e.size, e.dtype, _read_part)
+        except Newer as newer:
+            e.newer = str(newer)
+            return e
+        if e.anchored.end != e.payload_size:
+            raise Corrupt("payload of a tensor by anchors")
     elif e.coding == 3:
         e.alias = c.varint()
         if e.alias >= len(entries) or entries[e.alias].coding in (3, 12) or entries[e.alias].size != e.size:
@@ -371,6 +382,8 @@ class Container:
             return records.decode(e.records, self.payload(e), _decode_chunks)
         if e.coding == 11:
             return masked.decode(e.masked, self.payload(e), _decode_plain)
+        if e.coding == 13:
+            return anchored.decode(e.anchored, self.payload(e), _decode_plain)
         return _decode_plain(e, self.payload(e))
 
     def _base(self, e):

@@ -14,6 +14,7 @@ import sys
 import blocks
 import fixed
 import fragments
+import anchored
 import lossy
 import packed
 import records
@@ -670,6 +671,42 @@ class MaskedPayload:
         return Entry(self.data, 11, parameters, payload, **names)
 
 
+class AnchoredPayload:
+    """Rows of random numbers by random anchors; kinds: the codings of anchors, indices and residuals, as RecordsPayload has them. Members may be changed before
+    entry() is called."""
+
+    def __init__(self, rng, dtype, rows, columns, anchors=5, w=0, i=0, kinds="tzt", scale=None, **more):
+        self.dtype, self.rows, self.columns, self.anchors, self.w, self.i, self.form = dtype, rows, columns, anchors, w, i, 1
+        self.scale = random_scale(rng) if scale is None else lossy.single(scale)
+        self.scale_bytes, self.gap = struct.pack("<f", self.scale), None
+        self.figures = struct.pack("<3d", *(rng.choice([0, 1e-300, rng.random(), 1e300]) for _ in range(3)))
+        indices = b"".join(rng.randrange(anchors).to_bytes(1 << i, "little") for _ in range(rows))
+        self.parts = [_field_entry(rng, kinds[0], w, anchors * columns << w, 12, dict(more)), chunk_entry(indices, rng.choice([16, 1000, 1 << 20])),
+                      _field_entry(rng, kinds[2], w, rows * columns << w, 12, dict(more))]
+        if kinds[1] == "c":
+            self.parts[1] = constant_entry(indices[:1 << i], rows)
+
+    def data(self):
+        return anchored.restore(self, *(e.data for e in self.parts))
+
+    def entry(self, data=None, **names):
+        data = self.data() if data is None else data
+        parameters = bytes([self.form]) + varint(self.columns) + bytes([self.w, self.i]) + varint(self.anchors) + self.scale_bytes + self.figures
+        payload = b""
+        for e in self.parts:
+            parameters += bytes([e.coding]) + varint(len(e.payload)) + varint(len(e.parameters)) + e.parameters
+            if e.payload:
+                payload += (bytes(-len(payload) % 16) if self.gap is None else self.gap) + e.payload
+        names.setdefault("dtype", self.dtype)
+        names.setdefault("shape", (self.rows, self.columns))
+        return Entry(data, 13, parameters, payload, **names)
+
+
+def random_anchored(rng, name):
+    kinds = rng.choice(["tzt", "pzp", "zcz", "ccc", "czt"])
+    return AnchoredPayload(rng, rng.choice(["F32", "BF16", "F16"]), rng.choice([1, 7, 64, 300]), rng.choice([1, 3, 16, 33]), 1, rng.randrange(2), rng.randrange(3), kinds).entry(name=name)
+
+
 def random_masked(rng, name):
     dtype, kinds = rng.choice([("F32", "zt"), ("BF16", "zp"), ("I8", "zz"), ("F64", "zt"), ("F16", "zc")])
     return MaskedPayload(rng, dtype, rng.choice([1, 7, 64, 1000, 4096 + 9]), rng.choice([0, 0.3, 0.9]), kinds).entry(name=name)
@@ -831,6 +868,8 @@ def random_file(seed, sizes=(1, 3, 127, 128, 129, 1000, 4095, 4096, 4097, 8192 +
     entries.append(random_records(rng, "records"))
     if rng.random() < 0.9:
         entries.append(random_masked(rng, "masked"))
+    if rng.random() < 0.9:
+        entries.append(random_anchored(rng, "anchored"))
     entries.append(constant_entry(rng.randbytes(2), rng.randint(1, 3000), name="constant", dtype="BF16"))
     entries[-1].shape = (entries[-1].size // 2, 1)
     entries.append(empty_entry(name="empty \u00e9\u4e00", dtype="F32", shape=(0, 1 << 47)))

@@ -1,0 +1,314 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "encode/anchored.h"
+
+#include "coding/anchored.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "encode/assemble.h"
+#include "encode/records.h"
+
+#include <stdatomic.h>
+
+enum {
+    ROWS_MIN = 2048,
+    ROWS_FOR_COLUMN = 6,   /* a table has more rows than columns by far, as weights have not */
+    COLUMNS_MIN = 16,      /* of fewer, indices take too large a share */
+    ROWS_FOR_ANCHOR = 192, /* about; a power of two of them, */
+    ANCHORS_LOG2_MIN = 4,
+    ANCHORS_LOG2_MAX = 8, /* whose indices are bytes */
+    WORTH = 64,           /* what they must save, one part in so many: the CPU decodes them alone */
+    BLOCK = 256           /* rows that a task takes */
+};
+
+struct anchoring {
+    wcodec_context *context;
+    const struct wcodec_encode_settings *settings;
+    const struct wcodec_coded *plain; /* LOSSY: what is coded by anchors */
+    struct wcodec_anchored a;
+    struct wcodec_anchors found;
+    uint8_t *bytes[WCODEC_ANCHORED_PARTS];
+    struct wcodec_coded parts[WCODEC_ANCHORED_PARTS];
+    atomic_bool wide, wrong, failed;
+};
+
+static wcodec_status out_of_memory(wcodec_error *err)
+{
+    return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor by anchors");
+}
+
+/* Is what was coded a table of numbers that have one scale and are not transformed? */
+static bool applies(const struct wcodec_encode_settings *settings, const struct wcodec_coded *coded)
+{
+    const struct wcodec_lossy *l = coded->lossy;
+    return !settings->latency && l->plain && !l->row_scales && l->columns >= COLUMNS_MIN &&
+           l->rows >= ROWS_MIN && l->rows / ROWS_FOR_COLUMN >= l->columns;
+}
+
+static unsigned anchors_log2(uint64_t rows)
+{
+    unsigned log2 = ANCHORS_LOG2_MIN;
+    while (log2 < ANCHORS_LOG2_MAX && rows >> (log2 + 1) >= ROWS_FOR_ANCHOR)
+        log2++;
+    return log2;
+}
+
+static void store_number(uint8_t *to, unsigned log2, uint64_t i, int32_t number)
+{
+    wcodec_store_uint(to + (i << log2), (uint64_t)(int64_t)number, 1u << log2);
+}
+
+static void subtract_block(void *argument, size_t block)
+{
+    struct anchoring *w = argument;
+    const struct wcodec_anchored *a = &w->a;
+    const struct wcodec_anchors *found = &w->found;
+    const int32_t most = a->number_log2 == 0 ? INT8_MAX : INT16_MAX;
+    const uint64_t begin = (uint64_t)block * BLOCK,
+                   end = a->rows - begin < BLOCK ? a->rows : begin + BLOCK;
+    int32_t least = 0, largest = 0;
+    for (uint64_t row = begin; row < end; row++) {
+        const float *anchor = found->anchors + found->index[row] * found->width;
+        for (uint64_t j = 0; j < a->columns; j++) {
+            const uint64_t i = row * a->columns + j;
+            const int32_t residual =
+                wcodec_coefficient(w->plain->coefficients, w->plain->lossy->coefficient_log2,
+                                   (size_t)i) -
+                (int32_t)anchor[j];
+            least = residual < least ? residual : least;
+            largest = residual > largest ? residual : largest;
+            store_number(w->bytes[WCODEC_ANCHORED_RESIDUALS], a->number_log2, i, residual);
+        }
+    }
+    if (largest > most || least < -most - 1)
+        atomic_store(&w->wide, true);
+}
+
+/* The bytes of all parts, their numbers of as many bytes as coefficients have, or else of two.
+ * *fits: these are enough. */
+static wcodec_status make_parts(struct anchoring *w, bool *fits, wcodec_error *err)
+{
+    struct wcodec_anchored *a = &w->a;
+    for (unsigned i = 0; i < WCODEC_ANCHORED_PARTS; i++) {
+        wcodec_free(&w->context->allocator, w->bytes[i]);
+        w->bytes[i] =
+            wcodec_alloc_array(&w->context->allocator, wcodec_anchored_part_size(a, i), 1);
+        if (w->bytes[i] == NULL)
+            return out_of_memory(err);
+    }
+    for (uint64_t k = 0; k < a->anchors; k++)
+        for (uint64_t j = 0; j < a->columns; j++)
+            store_number(w->bytes[WCODEC_ANCHORED_ANCHORS], a->number_log2, k * a->columns + j,
+                         (int32_t)w->found.anchors[k * w->found.width + j]);
+    for (uint64_t row = 0; row < a->rows; row++)
+        w->bytes[WCODEC_ANCHORED_INDICES][row] = (uint8_t)w->found.index[row];
+    atomic_store(&w->wide, false);
+    wcodec_run(w->context, subtract_block, w, (size_t)wcodec_div_up_u64(a->rows, BLOCK));
+    *fits = !atomic_load(&w->wide);
+    return WCODEC_OK;
+}
+
+static void verify_block(void *argument, size_t block)
+{
+    struct anchoring *w = argument;
+    const struct wcodec_anchored *a = &w->a;
+    const uint64_t begin = (uint64_t)block * BLOCK,
+                   rows = a->rows - begin < BLOCK ? a->rows - begin : BLOCK,
+                   row_size = wcodec_anchored_row_size(a);
+    uint8_t *out = wcodec_alloc_array(&w->context->allocator, rows, (size_t)row_size);
+    if (out == NULL) {
+        atomic_store(&w->failed, true);
+        return;
+    }
+    if (!wcodec_anchored_restore(a, w->bytes[WCODEC_ANCHORED_ANCHORS],
+                                 w->bytes[WCODEC_ANCHORED_INDICES] + (begin << a->index_log2),
+                                 w->bytes[WCODEC_ANCHORED_RESIDUALS] +
+                                     (begin * a->columns << a->number_log2),
+                                 rows, out) ||
+        memcmp(out, w->plain->approximation + begin * row_size, (size_t)(rows * row_size)) != 0)
+        atomic_store(&w->wrong, true);
+    wcodec_free(&w->context->allocator, out);
+}
+
+static wcodec_status verify(struct anchoring *w, wcodec_error *err)
+{
+    wcodec_run(w->context, verify_block, w, (size_t)wcodec_div_up_u64(w->a.rows, BLOCK));
+    if (atomic_load(&w->failed))
+        return out_of_memory(err);
+    return atomic_load(&w->wrong)
+               ? wcodec_fail(err, WCODEC_ERROR_DEVICE,
+                             "anchors do not decode to what was coded: this machine computes "
+                             "wrongly")
+               : WCODEC_OK;
+}
+
+static wcodec_status code_part(struct anchoring *w, unsigned part, wcodec_error *err)
+{
+    struct wcodec_encode_settings own = wcodec_part_settings(w->settings);
+    struct wcodec_coded *coded = &w->parts[part];
+    const wcodec_dtype dtype = part == WCODEC_ANCHORED_INDICES ? WCODEC_DTYPE_U8
+                               : w->a.number_log2 == 0         ? WCODEC_DTYPE_I8
+                                                               : WCODEC_DTYPE_I16;
+    own.predict = WCODEC_PREDICT_NONE;
+    own.verify = false;
+    wcodec_status status = wcodec_encode_tensor(w->context, &own, dtype, w->bytes[part],
+                                                wcodec_anchored_part_size(&w->a, part), coded, err);
+    if (status != WCODEC_OK) {
+        *coded = (struct wcodec_coded){.allocator = NULL};
+        return status;
+    }
+    return w->settings->verify || w->settings->verify_parts
+               ? wcodec_coded_verify(w->context, &own, coded, w->bytes[part], NULL, err)
+               : WCODEC_OK;
+}
+
+/* The parts' payloads one after the other, and the record. */
+static wcodec_status assemble(struct anchoring *w, struct wcodec_coded *coded, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &w->context->allocator;
+    struct wcodec_coded result = {.coding = WCODEC_CODING_ANCHORED, .allocator = allocator};
+    result.parts = wcodec_alloc_array(allocator, WCODEC_ANCHORED_PARTS, sizeof *result.parts);
+    result.parameters = wcodec_alloc(
+        allocator, WCODEC_ANCHORED_HEAD_MAX + WCODEC_ANCHORED_PARTS * WCODEC_RECORD_CODING_MAX);
+    bool good = result.parts != NULL && result.parameters != NULL;
+    if (good)
+        result.parameters_size = wcodec_anchored_write(&w->a, result.parameters);
+    for (unsigned i = 0; i < WCODEC_ANCHORED_PARTS && good; i++) {
+        result.parameters_size +=
+            wcodec_coded_put_part(&w->parts[i], result.parameters + result.parameters_size);
+        good = wcodec_coded_add_part(&result, &w->parts[i]);
+    }
+    if (!good) {
+        wcodec_coded_free(&result);
+        return out_of_memory(err);
+    }
+    *coded = result;
+    return WCODEC_OK;
+}
+
+static void begin(struct anchoring *w)
+{
+    const struct wcodec_lossy *l = w->plain->lossy;
+    w->a = (struct wcodec_anchored){.scale = wcodec_lossy_scale(l, w->plain->parts[0].data, 0),
+                                    .largest_error = l->largest_error,
+                                    .mean_squared_error = l->mean_squared_error,
+                                    .mean_square = l->mean_square,
+                                    .columns = l->columns,
+                                    .anchors = (uint64_t)1 << anchors_log2(l->rows),
+                                    .number_log2 = l->coefficient_log2,
+                                    .dtype = l->dtype,
+                                    .element_log2 = l->element_log2,
+                                    .rows = l->rows};
+}
+
+/* All parts. *done: they are coded. */
+static wcodec_status code(struct anchoring *w, bool *done, wcodec_error *err)
+{
+    const struct wcodec_lossy *l = w->plain->lossy;
+    *done = false;
+    wcodec_status status = wcodec_anchors_find(
+        w->context, w->settings->cancel, w->plain->coefficients, l->coefficient_log2,
+        (size_t)l->rows, (size_t)l->columns, (size_t)w->a.anchors, &w->found, err);
+    if (status == WCODEC_OK)
+        status = make_parts(w, done, err);
+    if (status == WCODEC_OK && !*done && w->a.number_log2 == 0) {
+        w->a.number_log2 = 1;
+        status = make_parts(w, done, err);
+    }
+    if (status != WCODEC_OK || !*done)
+        return status;
+    if (w->settings->verify || w->settings->verify_parts)
+        status = verify(w, err);
+    for (unsigned i = 0; i < WCODEC_ANCHORED_PARTS && status == WCODEC_OK; i++)
+        status = code_part(w, i, err);
+    return status;
+}
+
+static void free_anchoring(struct anchoring *w)
+{
+    for (unsigned i = 0; i < WCODEC_ANCHORED_PARTS; i++) {
+        if (w->parts[i].allocator != NULL)
+            wcodec_coded_free(&w->parts[i]);
+        wcodec_free(&w->context->allocator, w->bytes[i]);
+    }
+    wcodec_anchors_free(&w->found);
+}
+
+/* Anchors in place of what is coded plain, where they are smaller by enough. *saved: so many bytes;
+ * 0: they are not. */
+static wcodec_status replace(wcodec_context *context, const struct wcodec_encode_settings *settings,
+                             struct wcodec_coded *coded, uint64_t *saved, wcodec_error *err)
+{
+    struct anchoring w = {.context = context,
+                          .settings = settings,
+                          .plain = coded,
+                          .found = {.allocator = &context->allocator}};
+    struct wcodec_coded anchored;
+    bool done = false;
+    *saved = 0;
+    if (!applies(settings, coded))
+        return WCODEC_OK;
+    begin(&w);
+    wcodec_status status = code(&w, &done, err);
+    if (status == WCODEC_OK && done)
+        status = assemble(&w, &anchored, err);
+    free_anchoring(&w);
+    if (status != WCODEC_OK || !done)
+        return status;
+    const uint64_t size = coded->payload_size;
+    if (anchored.payload_size + anchored.parameters_size + size / WORTH >= size) {
+        wcodec_coded_free(&anchored);
+        return WCODEC_OK;
+    }
+    *saved = size - anchored.payload_size;
+    anchored.approximation = coded->approximation;
+    coded->approximation = NULL;
+    wcodec_coded_free(coded);
+    *coded = anchored;
+    return WCODEC_OK;
+}
+
+static wcodec_status code_once(wcodec_context *context,
+                               const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                               const uint8_t *data, uint64_t size, struct wcodec_coded *coded,
+                               const char **reason, uint64_t *saved, wcodec_error *err)
+{
+    *saved = 0;
+    wcodec_status status =
+        wcodec_lossy_code(context, settings, dtype, data, size, coded, reason, err);
+    if (status != WCODEC_OK || *reason != NULL)
+        return status;
+    status = replace(context, settings, coded, saved, err);
+    if (status != WCODEC_OK)
+        wcodec_coded_free(coded);
+    return status;
+}
+
+wcodec_status wcodec_anchored_code(wcodec_context *context,
+                                   const struct wcodec_encode_settings *settings,
+                                   wcodec_dtype dtype, const uint8_t *data, uint64_t size,
+                                   struct wcodec_coded *coded, const char **reason,
+                                   wcodec_error *err)
+{
+    struct wcodec_encode_settings more = *settings;
+    const double elements = (double)(size >> (dtype == WCODEC_DTYPE_F32 ? 2 : 1));
+    uint64_t saved;
+    wcodec_status status =
+        code_once(context, settings, dtype, data, size, coded, reason, &saved, err);
+    if (status != WCODEC_OK || *reason != NULL || settings->lossy != WCODEC_LOSSY_BITS ||
+        saved == 0)
+        return status;
+    /* Two payloads at once would be too much memory. */
+    more.lossy_value += (double)saved * 8 / elements;
+    wcodec_coded_free(coded);
+    status = code_once(context, &more, dtype, data, size, coded, reason, &saved, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (*reason == NULL) {
+        if ((double)coded->payload_size * 8 <= settings->lossy_value * elements)
+            return WCODEC_OK;
+        wcodec_coded_free(coded);
+    }
+    return code_once(context, settings, dtype, data, size, coded, reason, &saved, err);
+}

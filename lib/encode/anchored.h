@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Tables of vectors, as embeddings are, that are coded with loss: by anchors, where that is
+ * smaller at the same error. */
+#ifndef WCODEC_ENCODE_ANCHORED_H
+#define WCODEC_ENCODE_ANCHORED_H
+
+#include "encode/encode.h"
+
+/* Anchors for the rows of a matrix of whole numbers. */
+struct wcodec_anchors {
+    const wcodec_allocator *allocator;
+    size_t rows, columns;
+    size_t width;    /* of an anchor: columns up to a multiple of WCODEC_NEAREST_GROUP */
+    size_t count;    /* of anchors */
+    float *anchors;  /* count x width: whole numbers, each between those of some rows */
+    uint32_t *index; /* of each row: its nearest anchor */
+};
+
+/* `count` anchors, at most `rows`, of rows of `columns` numbers of 2^log2 bytes: means of rows, by
+ * some iterations over a sample. They depend on the numbers alone. WCODEC_ERROR_MEMORY,
+ * _CANCELLED. */
+wcodec_status wcodec_anchors_find(wcodec_context *context, struct wcodec_cancel *cancel,
+                                  const uint8_t *numbers, unsigned log2, size_t rows,
+                                  size_t columns, size_t count, struct wcodec_anchors *anchors,
+                                  wcodec_error *err);
+void wcodec_anchors_free(struct wcodec_anchors *anchors);
+
+/* wcodec_lossy_code(), and then by anchors where that is smaller by one part in 64 at least. Where
+ * the target is bits, what is saved goes into less error. */
+wcodec_status wcodec_anchored_code(wcodec_context *context,
+                                   const struct wcodec_encode_settings *settings,
+                                   wcodec_dtype dtype, const uint8_t *data, uint64_t size,
+                                   struct wcodec_coded *coded, const char **reason,
+                                   wcodec_error *err);
+
+#endif
