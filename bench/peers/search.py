@@ -4,12 +4,12 @@
 """Compressed vectors: recall@10 against bytes, beside faiss's quantisers, and the time of a query.
 
 usage: WCODEC_LIBRARY=BUILD/.libs/libwcodec.so.0 PYTHONPATH=python \\
-       python3 bench/peers/search.py [--speed N]
+       python3 bench/peers/search.py [--speed N | --batch N]
 
 Needs the Python packages faiss-cpu and numpy (1.15.1 and 2.4.6 were used). Recall is that of 500
 rows, without themselves, by an exhaustive scan of what is decoded; exact neighbours are by faiss in
 binary32. Bytes are those of files: wcodec's segment with its anchors, and faiss's index. --speed:
-N x 128, 1024 anchors, 5 bits a dimension, single queries that are no rows, medians of 200, by probes.
+N x 128, 1024 anchors, 5 bits a dimension, single queries that are no rows, medians of 200, by probes. --batch: the same rows, 500 queries in one call and one by one, which find the same.
 """
 
 import argparse
@@ -108,10 +108,35 @@ def speed(n):
                   f" {statistics.median(times[20:]):.2f} ms", flush=True)  # fmt: skip
 
 
+def batch(n):
+    rows, queries = embeddings(n, 128), embeddings(500, 128, seed=2)
+    with tempfile.TemporaryDirectory() as folder:
+        store = VectorStore(folder)
+        store.train(rows[:: max(1, n // 20000)], 256, max_iterations=5)
+        store.add(rows, bits=5)
+        for metric in ("l2", "cosine"):
+            for probes in (None, 32, 8):
+                ratios = []
+                for _ in range(3):
+                    begin = time.perf_counter()
+                    single = [store.search(q[None], K, metric=metric, probes=probes) for q in queries]
+                    middle = time.perf_counter()
+                    scores, ids = store.search(queries, K, metric=metric, probes=probes)
+                    ratios.append((middle - begin) / (time.perf_counter() - middle))
+                    assert all((ids[i] == s[1][0]).all() and (scores[i] == s[0][0]).all()
+                               for i, s in enumerate(single))  # fmt: skip
+                print(f"{n} x 128, {metric}, probes {probes}: a batch of 500 is"
+                      f" {statistics.median(ratios):.2f} times as fast as one by one", flush=True)  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--speed", type=int, metavar="N")
+    parser.add_argument("--batch", type=int, metavar="N")
     options = parser.parse_args()
+    if options.batch:
+        batch(options.batch)
+        return
     if options.speed:
         speed(options.speed)
         return

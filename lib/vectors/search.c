@@ -18,7 +18,7 @@
 
 enum {
     K_MAX = 4096,
-    TOGETHER = 64, /* queries that are at work */
+    TOGETHER = 64, /* queries that are at work at most */
     ROWS = 64,     /* whose products a task has at once */
     VECTOR_MAX = 32767,
     LANES = WCODEC_NEAREST_LANES
@@ -31,11 +31,10 @@ void wcodec_vectors_search_options_init_size(wcodec_vectors_search_options *opti
     wcodec_options_set(options, size, &defaults, sizeof defaults);
 }
 
-/* An anchor whose rows are looked at. */
+/* An anchor that a query looks at; in the order of anchors, a query that looks at one. */
 struct probe {
-    const struct wcodec_vectors_segment *segment;
-    size_t anchor;
-    float base; /* squared distance, or product, of query and anchor */
+    uint32_t number; /* among the anchors of all segments; of the query */
+    float base;      /* squared distance, or product, of query and anchor */
 };
 
 /* The order of what is found: the least first. */
@@ -48,17 +47,23 @@ struct search {
     const struct wcodec_vectors_store *store;
     struct wcodec_vectors_work *queries;
     wcodec_vectors_search_options options;
-    size_t first, count;  /* queries at work */
+    size_t together;      /* queries that are at work at most */
+    size_t first, count;  /* those that are */
     size_t stride;        /* of vectors */
-    size_t parts;         /* tasks of a query */
-    size_t probe_room;    /* anchors of all segments */
+    size_t parts;         /* tasks, each of which has some anchors */
+    size_t anchors;       /* of all segments */
     size_t lane_room;     /* lanes of the segment that has most */
-    struct probe *probes; /* of each query */
+    struct probe *probes; /* of each query, `anchors` */
     size_t *probe_count;
     float *distances; /* of each query, lane_room */
     uint64_t *order;  /* of each query, lane_room */
-    int16_t *vectors; /* of each part */
-    struct hit *hits; /* of each part, k */
+    float *length;    /* of each query */
+    size_t *begin;    /* anchors + 1: where the probes of each are in `by_anchor` */
+    struct probe *by_anchor;
+    size_t *part_begin; /* parts + 1: anchors */
+    int16_t *vectors;   /* of each part, one for each query */
+    float *units;       /* of these */
+    struct hit *hits;   /* of each part and query, k */
 };
 
 /* Numbers that are in the order of the keys. */
@@ -108,7 +113,7 @@ static float anchor_key(const struct search *search, const struct wcodec_vectors
         return distance;
     if (search->options.metric == WCODEC_VECTORS_INNER_PRODUCT)
         return -distance;
-    const float length = length_of(s->anchors + k * s->width, s->width);
+    const float length = s->anchor_lengths[k];
     return length > 0 ? -distance / length : 0;
 }
 
@@ -131,11 +136,13 @@ static size_t choose_anchors(const struct search *search, const struct wcodec_ve
 static void probe_query(void *opaque, size_t q)
 {
     const struct search *search = opaque;
-    const float *query = search->queries->rows + (search->first + q) * search->queries->width;
+    const size_t width = search->queries->width;
+    const float *query = search->queries->rows + (search->first + q) * width;
     float *distances = search->distances + q * search->lane_room;
     uint64_t *order = search->order + q * search->lane_room;
-    struct probe *probes = search->probes + q * search->probe_room;
-    size_t count = 0;
+    struct probe *probes = search->probes + q * search->anchors;
+    size_t count = 0, before = 0;
+    search->length[q] = length_of(query, width);
     for (size_t i = 0; i < search->store->count; i++) {
         const struct wcodec_vectors_segment *s = &search->store->segments[i];
         measure_anchors(search, s, query, distances);
@@ -143,10 +150,63 @@ static void probe_query(void *opaque, size_t q)
         for (size_t j = 0; j < chosen; j++) {
             const uint32_t k = (uint32_t)order[j];
             if (s->begin[k] != s->begin[k + 1])
-                probes[count++] = (struct probe){.segment = s, .anchor = k, .base = distances[k]};
+                probes[count++] =
+                    (struct probe){.number = (uint32_t)(before + k), .base = distances[k]};
         }
+        before += s->m;
     }
     search->probe_count[q] = count;
+}
+
+/* The queries of each anchor, so that its rows are gone through once for all of them. */
+static void order_probes(const struct search *search)
+{
+    size_t at = 0;
+    memset(search->begin, 0, (search->anchors + 1) * sizeof *search->begin);
+    for (size_t q = 0; q < search->count; q++)
+        for (size_t i = 0; i < search->probe_count[q]; i++)
+            search->begin[search->probes[q * search->anchors + i].number]++;
+    for (size_t k = 0; k <= search->anchors; k++) {
+        const size_t count = search->begin[k];
+        search->begin[k] = at;
+        at += count;
+    }
+    for (size_t q = 0; q < search->count; q++)
+        for (size_t i = 0; i < search->probe_count[q]; i++) {
+            const struct probe *probe = &search->probes[q * search->anchors + i];
+            search->by_anchor[search->begin[probe->number]++] =
+                (struct probe){.number = (uint32_t)q, .base = probe->base};
+        }
+    memmove(search->begin + 1, search->begin, search->anchors * sizeof *search->begin);
+    search->begin[0] = 0;
+}
+
+/* Products that an anchor takes: rows times queries. */
+static uint64_t work_of(const struct search *search, const struct wcodec_vectors_segment *s,
+                        size_t k, size_t number)
+{
+    return (uint64_t)(s->begin[k + 1] - s->begin[k]) *
+           (search->begin[number + 1] - search->begin[number]);
+}
+
+/* Anchors to the parts, in their order, so that each has about as much work. */
+static void cut_parts(const struct search *search)
+{
+    const struct wcodec_vectors_store *store = search->store;
+    uint64_t all = 0, done = 0;
+    size_t part = 0, number = 0;
+    for (size_t i = 0; i < store->count; i++)
+        for (size_t k = 0; k < store->segments[i].m; k++)
+            all += work_of(search, &store->segments[i], k, number++);
+    number = 0;
+    for (size_t i = 0; i < store->count; i++)
+        for (size_t k = 0; k < store->segments[i].m; k++, number++) {
+            while (part < search->parts && done >= all / search->parts * part)
+                search->part_begin[part++] = number;
+            done += work_of(search, &store->segments[i], k, number);
+        }
+    while (part <= search->parts)
+        search->part_begin[part++] = search->anchors;
 }
 
 /* Numbers as whole ones of 16 bits; the unit of these. after: NULL, or what is taken off. */
@@ -193,10 +253,9 @@ static void keep_hit(struct hit *hits, size_t k, struct hit hit)
 }
 
 /* Key of a row, by its product with the query's vector in whole numbers times `factor`. */
-static float key_of(const struct search *search, const struct probe *probe, size_t i, float factor,
-                    int64_t sum, float query_length)
+static float key_of(const struct search *search, const struct wcodec_vectors_segment *s, size_t i,
+                    const struct probe *probe, float factor, int64_t sum)
 {
-    const struct wcodec_vectors_segment *s = probe->segment;
     const float product = factor * (float)sum;
     if (search->options.metric == WCODEC_VECTORS_L2) {
         const float twice = 2 * product;
@@ -207,49 +266,82 @@ static float key_of(const struct search *search, const struct probe *probe, size
     const float whole = probe->base + product;
     if (search->options.metric == WCODEC_VECTORS_INNER_PRODUCT)
         return -whole;
-    const float lengths = query_length * s->lengths[i];
+    const float lengths = search->length[probe->number] * s->lengths[i];
     return lengths > 0 ? -whole / lengths : 0;
 }
 
-static void look_at(const struct search *search, const struct probe *probe, const int16_t *vector,
-                    float unit, float query_length, struct hit *hits)
+/* What a part has of its own. */
+struct part {
+    int16_t *vectors;
+    float *units;
+    struct hit *hits;
+};
+
+static struct part part_of(const struct search *search, size_t i)
 {
-    const struct wcodec_vectors_segment *s = probe->segment;
-    const float factor = unit * s->scales[probe->anchor];
-    const size_t end = s->begin[probe->anchor + 1], k = (size_t)search->options.k;
+    const size_t first = i * search->together;
+    return (struct part){.vectors = search->vectors + first * search->stride,
+                         .units = search->units + first,
+                         .hits = search->hits + first * (size_t)search->options.k};
+}
+
+/* Some rows of an anchor with a query that looks at it. */
+static void look_at(const struct search *search, const struct wcodec_vectors_segment *s,
+                    const struct probe *probe, float scale, size_t at, size_t some,
+                    const struct part *part)
+{
+    const size_t k = (size_t)search->options.k, q = probe->number;
+    const float factor = part->units[q] * scale;
+    struct hit *hits = part->hits + q * k;
     int64_t sums[ROWS];
-    for (size_t at = s->begin[probe->anchor], some; at < end; at += some) {
+    search->store->dsp.products(part->vectors + q * search->stride, s->codes + at * s->stride, some,
+                                s->stride, sums);
+    for (size_t i = 0; i < some; i++) {
+        const float key = key_of(search, s, at + i, probe, factor, sums[i]);
+        const uint32_t row = s->row[at + i];
+        if (key <= hits[k - 1].key && is_allowed(search, s, row))
+            keep_hit(hits, k, (struct hit){.key = key, .id = wcodec_segment_id(s, row)});
+    }
+}
+
+static void search_anchor(const struct search *search, const struct wcodec_vectors_segment *s,
+                          size_t anchor, size_t number, const struct part *part)
+{
+    const struct probe *probes = search->by_anchor + search->begin[number];
+    const size_t count = search->begin[number + 1] - search->begin[number],
+                 end = s->begin[anchor + 1], width = search->queries->width;
+    /* For squared distances the vectors are those of the queries without the anchor. */
+    for (size_t p = 0; search->options.metric == WCODEC_VECTORS_L2 && p < count; p++) {
+        const size_t q = probes[p].number;
+        part->units[q] = round_vector(search->queries->rows + (search->first + q) * width,
+                                      s->anchors + anchor * s->width, s->d, search->stride,
+                                      part->vectors + q * search->stride);
+    }
+    for (size_t at = s->begin[anchor], some; count != 0 && at < end; at += some) {
         some = end - at < ROWS ? end - at : ROWS;
-        search->store->dsp.products(vector, s->codes + at * s->stride, some, s->stride, sums);
-        for (size_t i = 0; i < some; i++) {
-            const float key = key_of(search, probe, at + i, factor, sums[i], query_length);
-            if (key <= hits[k - 1].key && is_allowed(search, s, s->row[at + i]))
-                keep_hit(hits, k,
-                         (struct hit){.key = key, .id = wcodec_segment_id(s, s->row[at + i])});
-        }
+        for (size_t p = 0; p < count; p++)
+            look_at(search, s, &probes[p], s->scales[anchor], at, some, part);
     }
 }
 
 static void search_part(void *opaque, size_t task)
 {
     const struct search *search = opaque;
-    const size_t q = task / search->parts, part = task % search->parts,
-                 k = (size_t)search->options.k, d = (size_t)search->store->d;
-    const float *query = search->queries->rows + (search->first + q) * search->queries->width;
-    const bool l2 = search->options.metric == WCODEC_VECTORS_L2;
-    const float length = length_of(query, search->queries->width);
-    int16_t *vector = search->vectors + task * search->stride;
-    struct hit *hits = search->hits + task * k;
-    float unit = l2 ? 0 : round_vector(query, NULL, d, search->stride, vector);
-    for (size_t i = 0; i < k; i++)
-        hits[i] = (struct hit){.key = INFINITY, .id = UINT64_MAX};
-    for (size_t i = part; i < search->probe_count[q]; i += search->parts) {
-        const struct probe *probe = &search->probes[q * search->probe_room + i];
-        if (l2)
-            unit =
-                round_vector(query, probe->segment->anchors + probe->anchor * probe->segment->width,
-                             d, search->stride, vector);
-        look_at(search, probe, vector, unit, length, hits);
+    const struct part part = part_of(search, task);
+    const size_t k = (size_t)search->options.k, width = search->queries->width,
+                 begin = search->part_begin[task], end = search->part_begin[task + 1];
+    size_t before = 0;
+    for (size_t i = 0; i < search->count * k; i++)
+        part.hits[i] = (struct hit){.key = INFINITY, .id = UINT64_MAX};
+    for (size_t q = 0; search->options.metric != WCODEC_VECTORS_L2 && q < search->count; q++)
+        part.units[q] = round_vector(search->queries->rows + (search->first + q) * width, NULL,
+                                     (size_t)search->store->d, search->stride,
+                                     part.vectors + q * search->stride);
+    for (size_t i = 0; i < search->store->count; i++) {
+        const struct wcodec_vectors_segment *s = &search->store->segments[i];
+        for (size_t j = begin > before ? begin - before : 0; j < s->m && before + j < end; j++)
+            search_anchor(search, s, j, before + j, &part);
+        before += s->m;
     }
 }
 
@@ -257,63 +349,115 @@ static void search_part(void *opaque, size_t task)
 static void gather(const struct search *search, size_t q, uint64_t *ids, float *scores)
 {
     const size_t k = (size_t)search->options.k;
-    struct hit *hits = search->hits + q * search->parts * k;
-    for (size_t i = k; i < search->parts * k; i++)
-        keep_hit(hits, k, hits[i]);
+    struct hit *hits = search->hits + q * k;
+    for (size_t i = 1; i < search->parts; i++)
+        for (size_t j = 0; j < k; j++)
+            keep_hit(hits, k, part_of(search, i).hits[q * k + j]);
     for (size_t i = 0; i < k; i++) {
         ids[i] = hits[i].id;
         scores[i] = search->options.metric == WCODEC_VECTORS_L2 ? hits[i].key : 0 - hits[i].key;
     }
 }
 
-static wcodec_status allocate(struct search *search, wcodec_error *err)
+/* Bytes that each query at work takes. */
+static uint64_t query_memory(const struct search *search)
+{
+    const uint64_t probes = (uint64_t)search->anchors * 2 * sizeof(struct probe),
+                   lanes = (uint64_t)search->lane_room * (sizeof(float) + sizeof(uint64_t)),
+                   part = search->stride * sizeof(int16_t) + sizeof(float) +
+                          search->options.k * sizeof(struct hit);
+    return probes + lanes + sizeof(size_t) + sizeof(float) + search->parts * part;
+}
+
+/* As many queries together as memory has room for beside the vectors. */
+static wcodec_status find_room(struct search *search, wcodec_error *err)
 {
     const struct wcodec_vectors_store *store = search->store;
-    const wcodec_allocator *allocator = &store->context->allocator;
-    const size_t n = search->queries->n < TOGETHER ? search->queries->n : TOGETHER,
-                 threads = wcodec_context_threads(store->context);
+    const uint64_t limit = store->context->limits.max_memory;
+    const size_t threads = wcodec_context_threads(store->context);
+    wcodec_vectors_store_info info;
     for (size_t i = 0; i < store->count; i++) {
         const size_t lanes = (store->segments[i].m + LANES - 1) / LANES * LANES;
-        search->probe_room += store->segments[i].m;
+        search->anchors += store->segments[i].m;
         search->lane_room = lanes > search->lane_room ? lanes : search->lane_room;
         search->stride = store->segments[i].stride;
     }
-    search->parts = n < 2 * threads && threads > 1 ? 2 * threads : 1;
-    search->probes = wcodec_alloc_array(allocator, n, search->probe_room * sizeof(struct probe));
+    search->parts = threads > 1 ? 2 * threads : 1;
+    wcodec_vectors_store_describe(store, &info);
+    const uint64_t own = ((uint64_t)search->anchors + search->parts + 2) * sizeof(size_t),
+                   each = query_memory(search);
+    if (info.memory > limit || own > limit - info.memory || each > limit - info.memory - own ||
+        search->anchors > UINT32_MAX)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "a query takes %" PRIu64 " bytes beside %" PRIu64
+                           " of the vectors: more than the limit of memory",
+                           own + each, info.memory);
+    const uint64_t room = (limit - info.memory - own) / each;
+    search->together = search->queries->n < TOGETHER ? search->queries->n : TOGETHER;
+    search->together = room < search->together ? (size_t)room : search->together;
+    return WCODEC_OK;
+}
+
+static wcodec_status allocate(struct search *search, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &search->store->context->allocator;
+    const uint64_t n = search->together, all = n * search->parts,
+                   anchors = (uint64_t)search->anchors + 1, parts = (uint64_t)search->parts + 1;
+    search->probes = wcodec_alloc_array(allocator, n, search->anchors * sizeof(struct probe));
+    search->by_anchor = wcodec_alloc_array(allocator, n, search->anchors * sizeof(struct probe));
     search->probe_count = wcodec_alloc_array(allocator, n, sizeof *search->probe_count);
+    search->length = wcodec_alloc_array(allocator, n, sizeof *search->length);
     search->distances =
         wcodec_alloc_array(allocator, n, search->lane_room * sizeof *search->distances);
     search->order = wcodec_alloc_array(allocator, n, search->lane_room * sizeof *search->order);
-    search->vectors =
-        wcodec_alloc_array(allocator, n * search->parts, search->stride * sizeof(int16_t));
-    search->hits = wcodec_alloc_array(allocator, n * search->parts,
-                                      (size_t)search->options.k * sizeof(struct hit));
-    if (search->probes == NULL || search->probe_count == NULL || search->distances == NULL ||
-        search->order == NULL || search->vectors == NULL || search->hits == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu queries", n);
+    search->begin = wcodec_alloc_array(allocator, anchors, sizeof *search->begin);
+    search->part_begin = wcodec_alloc_array(allocator, parts, sizeof *search->part_begin);
+    search->vectors = wcodec_alloc_array(allocator, all, search->stride * sizeof(int16_t));
+    search->units = wcodec_alloc_array(allocator, all, sizeof *search->units);
+    search->hits =
+        wcodec_alloc_array(allocator, all, (size_t)search->options.k * sizeof(struct hit));
+    if (search->probes == NULL || search->by_anchor == NULL || search->probe_count == NULL ||
+        search->length == NULL || search->distances == NULL || search->order == NULL ||
+        search->begin == NULL || search->part_begin == NULL || search->vectors == NULL ||
+        search->units == NULL || search->hits == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " queries", n);
     return WCODEC_OK;
+}
+
+static void free_all(const struct search *search)
+{
+    const wcodec_allocator *allocator = &search->store->context->allocator;
+    wcodec_free(allocator, search->probes);
+    wcodec_free(allocator, search->by_anchor);
+    wcodec_free(allocator, search->probe_count);
+    wcodec_free(allocator, search->length);
+    wcodec_free(allocator, search->distances);
+    wcodec_free(allocator, search->order);
+    wcodec_free(allocator, search->begin);
+    wcodec_free(allocator, search->part_begin);
+    wcodec_free(allocator, search->vectors);
+    wcodec_free(allocator, search->units);
+    wcodec_free(allocator, search->hits);
 }
 
 static wcodec_status run(struct search *search, uint64_t *ids, float *scores, wcodec_error *err)
 {
     wcodec_context *context = search->store->context;
-    const wcodec_allocator *allocator = &context->allocator;
     const size_t n = search->queries->n, k = (size_t)search->options.k;
-    const wcodec_status status = allocate(search, err);
-    for (size_t first = 0; status == WCODEC_OK && first < n; first += TOGETHER) {
+    wcodec_status status = find_room(search, err);
+    if (status == WCODEC_OK)
+        status = allocate(search, err);
+    for (size_t first = 0; status == WCODEC_OK && first < n; first += search->together) {
         search->first = first;
-        search->count = n - first < TOGETHER ? n - first : TOGETHER;
+        search->count = n - first < search->together ? n - first : search->together;
         wcodec_run(context, probe_query, search, search->count);
-        wcodec_run(context, search_part, search, search->count * search->parts);
+        order_probes(search);
+        cut_parts(search);
+        wcodec_run(context, search_part, search, search->parts);
         for (size_t q = 0; q < search->count; q++)
             gather(search, q, ids + (first + q) * k, scores + (first + q) * k);
     }
-    wcodec_free(allocator, search->probes);
-    wcodec_free(allocator, search->probe_count);
-    wcodec_free(allocator, search->distances);
-    wcodec_free(allocator, search->order);
-    wcodec_free(allocator, search->vectors);
-    wcodec_free(allocator, search->hits);
+    free_all(search);
     return status;
 }
 

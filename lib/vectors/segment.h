@@ -105,16 +105,17 @@ struct wcodec_vectors_segment {
     bool is_sparse; /* ids do not all follow each other */
     uint64_t coded_size;
     uint64_t removed_count;
-    float *anchors;   /* m * width */
-    float *panels;    /* the same, as the kernel takes them */
-    float *scales;    /* m */
-    size_t *begin;    /* m + 1 */
-    uint32_t *row;    /* n: numbers of rows */
-    uint64_t *ids;    /* n, by row number, where is_sparse */
-    int8_t *codes;    /* n * stride */
-    float *squares;   /* n: of residuals, scaled */
-    float *lengths;   /* n: of decoded rows */
-    uint8_t *removed; /* a bit a row number, by the file; NULL: none is */
+    float *anchors;        /* m * width */
+    float *anchor_lengths; /* m */
+    float *panels;         /* the same, as the kernel takes them */
+    float *scales;         /* m */
+    size_t *begin;         /* m + 1 */
+    uint32_t *row;         /* n: numbers of rows */
+    uint64_t *ids;         /* n, by row number, where is_sparse */
+    int8_t *codes;         /* n * stride */
+    float *squares;        /* n: of residuals, scaled */
+    float *lengths;        /* n: of decoded rows */
+    uint8_t *removed;      /* a bit a row number, by the file; NULL: none is */
 };
 
 /* Is it what a store's manifest says that it is? WCODEC_ERROR_CORRUPT: it is not. */

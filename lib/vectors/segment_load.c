@@ -21,7 +21,7 @@ static size_t lanes_of(const struct wcodec_vectors_segment *s)
 uint64_t wcodec_segment_memory(const struct wcodec_vectors_segment *s)
 {
     const uint64_t anchors = (uint64_t)(s->m + lanes_of(s)) * s->width * sizeof(float) +
-                             (uint64_t)s->m * (sizeof(float) + sizeof(size_t)),
+                             (uint64_t)s->m * (2 * sizeof(float) + sizeof(size_t)),
                    row = s->stride + sizeof(uint32_t) + 2 * sizeof(float) +
                          (s->is_sparse ? sizeof(uint64_t) : 0),
                    rows = s->n * row;
@@ -31,6 +31,7 @@ uint64_t wcodec_segment_memory(const struct wcodec_vectors_segment *s)
 void wcodec_segment_free(const wcodec_allocator *allocator, struct wcodec_vectors_segment *segment)
 {
     wcodec_free(allocator, segment->anchors);
+    wcodec_free(allocator, segment->anchor_lengths);
     wcodec_free(allocator, segment->panels);
     wcodec_free(allocator, segment->scales);
     wcodec_free(allocator, segment->begin);
@@ -52,6 +53,7 @@ static wcodec_status allocate(wcodec_context *context, struct wcodec_vectors_seg
                            " bytes: more than the limit of memory",
                            s->n, s->d, wcodec_segment_memory(s));
     s->anchors = wcodec_alloc_array(allocator, s->m, s->width * sizeof *s->anchors);
+    s->anchor_lengths = wcodec_alloc_array(allocator, s->m, sizeof *s->anchor_lengths);
     s->panels = wcodec_alloc_array(allocator, lanes_of(s), s->width * sizeof *s->panels);
     s->scales = wcodec_alloc_array(allocator, s->m, sizeof *s->scales);
     s->begin = wcodec_alloc_array(allocator, s->m + 1, sizeof *s->begin);
@@ -60,9 +62,9 @@ static wcodec_status allocate(wcodec_context *context, struct wcodec_vectors_seg
     s->codes = wcodec_alloc_array(allocator, s->n, s->stride);
     s->squares = wcodec_alloc_array(allocator, s->n, sizeof *s->squares);
     s->lengths = wcodec_alloc_array(allocator, s->n, sizeof *s->lengths);
-    if (s->anchors == NULL || s->panels == NULL || s->scales == NULL || s->begin == NULL ||
-        s->row == NULL || (s->is_sparse && s->ids == NULL) || s->codes == NULL ||
-        s->squares == NULL || s->lengths == NULL)
+    if (s->anchors == NULL || s->anchor_lengths == NULL || s->panels == NULL || s->scales == NULL ||
+        s->begin == NULL || s->row == NULL || (s->is_sparse && s->ids == NULL) ||
+        s->codes == NULL || s->squares == NULL || s->lengths == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu vectors", s->n);
     return WCODEC_OK;
 }
@@ -121,6 +123,10 @@ static void measure_anchor(void *opaque, size_t k)
 {
     const struct wcodec_vectors_segment *s = opaque;
     const float *anchor = s->anchors + k * s->width;
+    double anchor_length = 0;
+    for (size_t j = 0; j < s->d; j++)
+        anchor_length += (double)anchor[j] * (double)anchor[j];
+    s->anchor_lengths[k] = (float)sqrt(anchor_length);
     for (size_t i = s->begin[k]; i < s->begin[k + 1]; i++) {
         const int8_t *code = s->codes + i * s->stride;
         double square = 0, length = 0;

@@ -282,6 +282,64 @@ static void searching(void **state)
     free(query);
 }
 
+/* However many queries memory has room for together, and by themselves: the same is found. */
+static void together(void **state)
+{
+    enum { MANY = 70 };
+    wcodec_vector_rows rows, queries;
+    wcodec_vectors_search_options o;
+    wcodec_vectors_store_info info;
+    wcodec_error err;
+    struct file file = {0};
+    static uint64_t ids[MANY * K], again[MANY * K];
+    static float scores[MANY * K], again_scores[MANY * K];
+    unsigned refusals = 0, found = 0;
+    (void)state;
+    float *data = make_rows(N, D, 3, &rows), *query = make_rows(MANY, D, 4, &queries);
+    wcodec_context *context = support_context(3, NULL);
+    assert_int_equal(make_segment(context, &rows, M, 3.5, &file, NULL, NULL), WCODEC_OK);
+    wcodec_vectors_store *store = open_file(context, &file);
+    wcodec_vectors_store_describe(store, &info);
+    wcodec_vectors_search_options_init(&o);
+    o.k = K;
+    o.probes = 2;
+    assert_int_equal(wcodec_vectors_search(store, &queries, &o, ids, scores, NULL), WCODEC_OK);
+    wcodec_vector_rows one = queries;
+    one.count = 1;
+    for (size_t i = 0; i < MANY; i++) {
+        one.data = query + i * D;
+        assert_int_equal(
+            wcodec_vectors_search(store, &one, &o, again + i * K, again_scores + i * K, NULL),
+            WCODEC_OK);
+    }
+    assert_memory_equal(ids, again, sizeof ids);
+    assert_memory_equal(scores, again_scores, sizeof scores);
+    for (uint64_t most = info.memory + 200; found < 4; most += 500) {
+        wcodec_context *limited = support_context_limited(2, most);
+        wcodec_vectors_store *tight = open_file(limited, &file);
+        const wcodec_status status =
+            wcodec_vectors_search(tight, &queries, &o, again, again_scores, &err);
+        if (status == WCODEC_OK) {
+            found++;
+            assert_memory_equal(ids, again, sizeof ids);
+            assert_memory_equal(scores, again_scores, sizeof scores);
+        } else {
+            refusals++;
+            assert_int_equal(status, WCODEC_ERROR_LIMIT);
+            assert_int_equal(found, 0);
+        }
+        wcodec_vectors_close(tight);
+        wcodec_context_destroy(limited);
+    }
+    assert_true(refusals > 0);
+    assert_non_null(strstr(err.text, "more than the limit of memory"));
+    wcodec_vectors_close(store);
+    wcodec_context_destroy(context);
+    free(file.bytes);
+    free(data);
+    free(query);
+}
+
 /* One anchor's rows, and fewer than were asked for. */
 static void probes(void **state)
 {
@@ -769,11 +827,10 @@ static void hostile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decoding),      cmocka_unit_test(rates),
-        cmocka_unit_test(searching),     cmocka_unit_test(probes),
-        cmocka_unit_test(corners),       cmocka_unit_test(refused),
-        cmocka_unit_test(out_of_memory), cmocka_unit_test(damage),
-        cmocka_unit_test(hostile),       cmocka_unit_test(cancelled),
-        cmocka_unit_test(subnormal),     cmocka_unit_test(equally_far)};
+        cmocka_unit_test(decoding),   cmocka_unit_test(rates),         cmocka_unit_test(searching),
+        cmocka_unit_test(together),   cmocka_unit_test(probes),        cmocka_unit_test(corners),
+        cmocka_unit_test(refused),    cmocka_unit_test(out_of_memory), cmocka_unit_test(damage),
+        cmocka_unit_test(hostile),    cmocka_unit_test(cancelled),     cmocka_unit_test(subnormal),
+        cmocka_unit_test(equally_far)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
