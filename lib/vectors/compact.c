@@ -113,7 +113,9 @@ static wcodec_status survey(struct plan *plan, wcodec_error *err)
     }
     if (status != WCODEC_OK)
         return status;
-    qsort(plan->seen, plan->seen_count, sizeof *plan->seen, compare_seen);
+    /* Of a store without segments there is no array. */
+    if (plan->seen_count != 0)
+        qsort(plan->seen, plan->seen_count, sizeof *plan->seen, compare_seen);
     for (size_t i = 1; i < plan->seen_count; i++)
         if (plan->seen[i].hash == plan->seen[i - 1].hash)
             plan->segments[family_of(plan, plan->seen[i].segment)].family =
