@@ -12,7 +12,8 @@ static void check_error(wcodec_status status, const wcodec_error *err)
     if (status == WCODEC_OK)
         return;
     FUZZ_REQUIRE(status == WCODEC_ERROR_CORRUPT || status == WCODEC_ERROR_NEWER ||
-                 status == WCODEC_ERROR_LIMIT || status == WCODEC_ERROR_MEMORY);
+                 status == WCODEC_ERROR_LIMIT || status == WCODEC_ERROR_MEMORY ||
+                 status == WCODEC_ERROR_NOT_FOUND); /* the base of a delta */
     FUZZ_REQUIRE(err->status == status && err->text[0] != 0 &&
                  memchr(err->text, 0, sizeof err->text));
     for (const char *p = err->text; *p; p++)
@@ -175,17 +176,30 @@ static void copy(const wcodec_reader *reader, bool good)
     free(tensors);
 }
 
-void exercise_file(wcodec_context *context, const uint8_t *data, size_t size,
-                   struct exercise_result *result)
+/* The same bytes where they are written in any order. */
+static int put_at(void *opaque, uint64_t offset, const void *data, size_t size)
+{
+    struct growing *g = opaque;
+    FUZZ_REQUIRE(offset <= g->limit && size <= g->limit - offset);
+    memcpy(g->data + offset, data, size);
+    g->size += size;
+    return 0;
+}
+
+static void restore_freely(const wcodec_reader *reader, const struct growing *expected)
+{
+    struct growing out = {fuzz_guarded(expected->limit), 0, expected->limit};
+    wcodec_decode_options options;
+    wcodec_decode_options_init(&options);
+    options.write_at = put_at;
+    FUZZ_REQUIRE(wcodec_reader_restore(reader, 0, NULL, &out, &options, NULL) == WCODEC_OK);
+    FUZZ_REQUIRE(out.size == expected->size && memcmp(out.data, expected->data, out.size) == 0);
+    fuzz_guarded_free(out.data, out.limit);
+}
+
+void exercise_reader(const wcodec_reader *reader, struct exercise_result *result)
 {
     memset(result, 0, sizeof *result);
-    wcodec_reader *reader = NULL;
-    result->stage = "open";
-    result->status = wcodec_reader_open_memory(context, data, size, &reader, &result->err);
-    check_error(result->status, &result->err);
-    FUZZ_REQUIRE((result->status == WCODEC_OK) == (reader != NULL));
-    if (!reader)
-        return;
     uint64_t total;
     list(reader, &total);
     result->stage = "restore";
@@ -197,6 +211,8 @@ void exercise_file(wcodec_context *context, const uint8_t *data, size_t size,
         result->status = wcodec_reader_restore(reader, 0, append, &out, NULL, &result->err);
         check_error(result->status, &result->err);
         FUZZ_REQUIRE(result->status != WCODEC_OK || out.size == total);
+        if (result->status == WCODEC_OK)
+            restore_freely(reader, &out);
         wcodec_error err = {0};
         const wcodec_status tested = wcodec_reader_test(reader, 0, 0, NULL, &err);
         check_error(tested, &err);
@@ -206,7 +222,6 @@ void exercise_file(wcodec_context *context, const uint8_t *data, size_t size,
     decode_tensors(reader, result->status == WCODEC_OK ? out.data : NULL, result);
     if (total <= SIZE_LIMIT)
         copy(reader, result->status == WCODEC_OK);
-    wcodec_reader_close(reader);
     if (result->status == WCODEC_OK) {
         result->stage = "ok";
         result->restored = fuzz_copy(out.data, out.size);
@@ -214,4 +229,18 @@ void exercise_file(wcodec_context *context, const uint8_t *data, size_t size,
     }
     if (out.data)
         fuzz_guarded_free(out.data, out.limit);
+}
+
+void exercise_file(wcodec_context *context, const uint8_t *data, size_t size,
+                   struct exercise_result *result)
+{
+    wcodec_reader *reader = NULL;
+    memset(result, 0, sizeof *result);
+    result->stage = "open";
+    result->status = wcodec_reader_open_memory(context, data, size, &reader, &result->err);
+    check_error(result->status, &result->err);
+    FUZZ_REQUIRE((result->status == WCODEC_OK) == (reader != NULL));
+    if (reader)
+        exercise_reader(reader, result);
+    wcodec_reader_close(reader);
 }

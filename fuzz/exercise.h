@@ -21,4 +21,7 @@ struct exercise_result {
 void exercise_file(wcodec_context *context, const uint8_t *data, size_t size,
                    struct exercise_result *result);
 
+/* The same of a reader that is open. */
+void exercise_reader(const wcodec_reader *reader, struct exercise_result *result);
+
 #endif

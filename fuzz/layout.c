@@ -8,9 +8,13 @@
 #include "format/onnx.h"
 #include "core/dtype.h"
 #include "core/memory.h"
+#include "fuzz/folder.h"
 #include "fuzz/fuzz.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
+#include <wcodec/reader.h>
 
 const char fuzz_target[] = "layout";
 const bool fuzz_takes_files = false;
@@ -53,6 +57,41 @@ static void check_external(const struct wcodec_file_layout *model,
     wcodec_onnx_model_free(whole);
 }
 
+/* The same as a file that is opened by the public interface, twice: a model is kept from the first
+ * time on. */
+static void open_original(const uint8_t *data, size_t size, uint64_t count)
+{
+    fuzz_file("original", data, size);
+    for (unsigned i = 0; i < 2; i++) {
+        wcodec_original *original;
+        wcodec_original_info info;
+        wcodec_tensor_info tensor;
+        const int fd = open(fuzz_path("original"), O_RDONLY | O_CLOEXEC);
+        FUZZ_REQUIRE(fd >= 0);
+        FUZZ_REQUIRE(wcodec_original_open_fd(fuzz_context(), fd, NULL, NULL, &original, NULL) ==
+                     WCODEC_OK);
+        wcodec_original_describe(original, &info);
+        FUZZ_REQUIRE(info.tensors == count);
+        for (uint64_t k = 0; k < count; k++)
+            FUZZ_REQUIRE(wcodec_original_tensor(original, k, &tensor, NULL) == WCODEC_OK);
+        FUZZ_REQUIRE(wcodec_original_tensor(original, count, &tensor, NULL) == WCODEC_ERROR_USAGE);
+        wcodec_original_close(original);
+        close(fd);
+    }
+}
+
+/* The hash of bytes is that of the file with them. */
+static void check_hash(const uint8_t *data, size_t size)
+{
+    uint8_t one[16], other[16];
+    const int fd = open(fuzz_path("original"), O_RDONLY | O_CLOEXEC);
+    FUZZ_REQUIRE(fd >= 0);
+    FUZZ_REQUIRE(wcodec_hash_memory(fuzz_context(), data, size, one, NULL) == WCODEC_OK);
+    FUZZ_REQUIRE(wcodec_hash_fd(fuzz_context(), fd, NULL, other, NULL) == WCODEC_OK);
+    FUZZ_REQUIRE(memcmp(one, other, sizeof one) == 0);
+    close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *copy = fuzz_copy(data, size);
@@ -67,6 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_deep++;
         check(layout, size);
         check_external(layout, &source);
+        open_original(data, size, layout->count);
+        check_hash(data, size);
         wcodec_layout_free(layout);
     }
     free(copy);

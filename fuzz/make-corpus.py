@@ -11,9 +11,13 @@ import sys
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "tests", "oracle"))
 sys.path.insert(0, os.path.join(here, "..", "tests", "command"))
+sys.path.insert(0, os.path.join(here, "..", "tests", "bad"))
+import cases
+import deltas
 import encode
 import make_containers as containers
 from common import P8, P12, PAIRS, CODED
+from delta import ALONE, DIFFERENCE, EQUAL, SPARSE, XOR
 
 
 def put(target, name, data):
@@ -127,8 +131,6 @@ def headers():
 
 
 def whole_files():
-    sys.path.insert(0, os.path.join(here, "..", "tests", "bad"))
-    import cases
     for name, e in (("two", cases.in_fields().entry(name="t")), ("all", cases.in_fields(2, 40, [(2, "p", 1), (3, "c", 0), (16, "t", 0), (8, "z", 0), (4, "t", 2)], shuffled=True).entry(name="t"))):
         put("chunk", "records-" + name, struct.pack("<II", 1 << 31 | len(e.data), len(e.payload)) + e.parameters)
         put("container_open", "records-" + name, cases.file_of(e)[0])
@@ -136,9 +138,20 @@ def whole_files():
     put("container_open", "anchored", cases.file_of(cases.by_anchors(2, rows=20).entry(name="t"))[0])
     put("container_open", "every", cases.every_coding()[0])
     put("resident", "every", cases.every_coding()[0])
+    put("devices", "every", cases.every_coding()[0])
     put("salvage", "every", cases.every_coding()[0])
     put("salvage", "front", cases.every_coding(front=True)[0])
     put("salvage", "cut", cases.every_coding()[0][:4000])
+
+
+def matrices(rng):
+    """Large enough for products by each kernel, and a tensor of many tiles, of one value each."""
+    fixed = encode.FixedPayload(rng, 48, 384, 3, 2, rate=0.01, spill=0.5).entry(name="t")
+    fragments = encode.FragmentsPayload(rng, "BF16", 32, 256).entry(name="t")
+    for name, e in (("fixed", fixed), ("fragments", fragments), ("int8", encode.FragmentsPayload(rng, "I8", 32, 128).entry(name="t"))):
+        put("devices", name, cases.file_of(e)[0])
+    one = encode.random_payload(rng, 0, 12, 700000, encode.make_fields(rng, [(CODED, 8)], P8, pool=1), 0, 0, (1,))
+    put("container_open", "many tiles", cases.file_of(encode.tile_entry(one, name="t", dtype="U8", shape=(700, 1000)))[0])
 
 
 def layouts():
@@ -192,6 +205,46 @@ def messages(rng):
         put("message", "changed-%d" % i, bytes([i & 1] + [rng.getrandbits(8) for _ in range(3 * (1 + i // 4))]))
 
 
+def standing():
+    """Deltas with each mode of tiles, and several: the base's size, the base, the deltas."""
+    for i, (name, dtype, n, modes, values) in enumerate((("equal", "BF16", 700, [EQUAL], 0), ("sparse", "F32", 700, [SPARSE], 0), ("values", "U8", 900, [SPARSE], 1),
+                                                        ("every", "BF16", 4 * 4096 + 9, [EQUAL, SPARSE, ALONE, DIFFERENCE, XOR], 0), ("wide", "F64", 4096 + 77, [SPARSE, XOR], 1))):
+        p = deltas.DeltaPayload(random.Random(40 + i), dtype, n, modes, values=values)
+        base = deltas.base_of(p)
+        put("deltas", name, struct.pack("<I", len(base)) + base + encode.container([p.entry()]))
+
+
+def models():
+    def folder(*files):
+        return bytes([len(files)]) + b"".join(bytes([len(name)]) + name.encode() + struct.pack("<H", len(data) | (shard << 15)) + data for name, data, shard in files)
+    index = b'{"metadata":{"total_size":3},"weight_map":{"a":"x-1.safetensors","b":"x-1.safetensors","c":"x-2.safetensors"}}'
+    one, two = ("x-1.safetensors.wcodec", bytes([0, 1]), 1), ("x-2.safetensors.wcodec", bytes([2]), 1)
+    put("model", "shards", folder(one, two))
+    put("model", "index", folder(one, two, ("model.safetensors.index.json", index, 0)))
+    put("model", "index of pytorch", folder(("x-1.bin.wcodec", bytes([3]), 1), ("pytorch_model.bin.index.json", b'{"weight_map":{"d":"x-1.bin"}}', 0)))
+    put("model", "twice", folder(one, ("y.safetensors.wcodec", bytes([0]), 1)))
+    put("model", "out of the folder", folder(one, ("model.safetensors.index.json", b'{"weight_map":{"a":"../x-1.safetensors"}}', 0)))
+    put("model", "no shard", folder(("z.safetensors.index.json", index, 0)))
+    put("model", "forms", folder(one, ("x.gguf.wcodec", bytes([4]), 1), ("x.npz.wcodec", bytes([5]), 1)))
+
+
+def recurrent(rng):
+    for name, what, members, hidden, inputs, stochastic, spoilt, how in (
+            ("unit", 0, 0, 7, 4, 0, 255, 0), ("unit before", 2, 0, 31, 4, 0, 255, 0), ("ensemble", 1, 2, 9, 5, 3, 255, 0), ("sampled", 3, 0, 33, 6, 8, 255, 0), ("on a device", 5, 1, 20, 7, 4, 255, 0),
+            ("shape", 1, 1, 9, 5, 3, 10, 0), ("rank", 0, 0, 7, 4, 0, 2, 1), ("type", 0, 0, 7, 4, 0, 1, 2), ("name", 1, 0, 9, 5, 3, 3, 3), ("no bias", 0, 0, 7, 4, 0, 3, 4)):
+        put("recurrent", name, bytes([what, members, hidden, inputs, stochastic, spoilt, how]) + bytes(rng.choice([0, 0x30, 0xb1, 0x3c]) for _ in range(37)))
+
+
+def saves(rng):
+    """Of each type: spread a little, widely, of one value, and with many outliers."""
+    for kind in (0, 1, 2, 3):
+        put("save", "narrow-%d" % kind, bytes([kind, rng.randrange(256), kind & 1]) + bytes(rng.choice([0x3b, 0x3c, 0x3d, 0xbc]) for _ in range(97)))
+    for kind in (0, 5):
+        put("save", "wide-%d" % kind, bytes([kind, 3, 200]) + bytes(min(255, max(0, int(rng.gauss(100, 15)))) for _ in range(200)))
+    put("save", "one", bytes([0, 0, 0, 0x3c]))
+    put("save", "runs", bytes([0, 0, 2]) + bytes(60) + b"\x3c")
+
+
 def vectors(rng):
     """The three published files, the sizes of the first two before them."""
     for name, m, d, n, flags in (("small", 4, 3, 9, 0), ("one", 1, 1, 1, 0), ("flags", 2, 5, 3, 3), ("wide", 3, 70, 40, 1), ("more anchors than rows", 8, 2, 5, 0)):
@@ -213,10 +266,15 @@ def main():
     kernels(random.Random(10))
     headers()
     whole_files()
+    matrices(random.Random(16))
     layouts()
     calls(rng)
     messages(random.Random(12))
     vectors(random.Random(13))
+    standing()
+    models()
+    recurrent(random.Random(14))
+    saves(random.Random(15))
 
 
 if __name__ == "__main__":
