@@ -86,7 +86,9 @@ typedef struct wcodec_limits {
     uint64_t max_tensor_bytes;
     /** Decoded bytes of a file's index. Default: 4 GiB. */
     uint64_t max_index_bytes;
-    /** Tensors in one file. Default: 2^24. */
+    /** Tensors in one file. Default: 2^24. Whatever it is, a file of more than 2^18 tensors is
+     * refused as damaged if its index is not as many bytes as there are more of them, which no
+     * writer makes: so a small file cannot take gigabytes. */
     uint64_t max_tensors;
     /** 0. */
     uint64_t reserved[4];

@@ -174,6 +174,13 @@ static inline uint64_t wcodec_index_decoded_max(uint64_t coded_size)
     return coded_size > (UINT64_MAX >> 9) ? UINT64_MAX : coded_size * 256 + ((uint64_t)1 << 20);
 }
 
+/* Most entries of an index of `coded_size` bytes: each takes some 200 bytes of memory, of which a
+ * file of a few bytes must not ask for gigabytes. */
+static inline uint64_t wcodec_index_entries_max(uint64_t coded_size)
+{
+    return coded_size > (UINT64_MAX >> 1) ? UINT64_MAX : coded_size + ((uint64_t)1 << 18);
+}
+
 /* Read and validate head, tail and index. All of BADINPUT class A and B on the index is refused
  * here. */
 wcodec_status wcodec_index_read(const struct wcodec_source *source,

@@ -18,7 +18,8 @@ struct wcodec_parser {
     wcodec_error *err;
     struct wcodec_index *index;
     struct wcodec_cursor cursor;
-    uint64_t held; /* bytes of memory */
+    uint64_t held;        /* bytes of memory */
+    uint64_t entries_max; /* that the file may have */
     uint64_t payload_end;
     uint64_t header_end;  /* of the last group that has begun */
     uint64_t group;       /* the next one */

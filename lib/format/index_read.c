@@ -266,6 +266,9 @@ static wcodec_status read_entries(struct wcodec_parser *p)
         return FAIL(p,
                     "%" PRIu64 " entries do not fit into the %zu bytes that are left of the index",
                     count, wcodec_cursor_left(&p->cursor));
+    if (count > p->entries_max)
+        return FAIL(p, "%" PRIu64 " entries in a coded index in which at most %" PRIu64 " may be",
+                    count, p->entries_max);
     /* A safetensors file has one blob beside its tensors. */
     if (count > p->limits->max_tensors && count - 1 > p->limits->max_tensors)
         return wcodec_fail(p->err, WCODEC_ERROR_LIMIT,
@@ -391,6 +394,7 @@ wcodec_status wcodec_index_read(const struct wcodec_source *source,
     if (status != WCODEC_OK)
         return status;
     p.index->body_stop = framing.body_stop;
+    p.entries_max = wcodec_index_entries_max(framing.index_size);
     status = load_decoded(&p, source, &framing, &decoded);
     if (status == WCODEC_OK) {
         p.cursor = (struct wcodec_cursor){decoded, decoded + framing.index_decoded_size};

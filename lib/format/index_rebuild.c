@@ -143,6 +143,10 @@ static wcodec_status step(struct walk *w, bool *more)
         status = wcodec_fail(w->p.err, WCODEC_ERROR_LIMIT,
                              "more entries than the limit of %" PRIu64 " tensors",
                              w->p.limits->max_tensors);
+    if (*more && status == WCODEC_OK && w->entries + g.count > w->p.entries_max)
+        status = wcodec_fail(w->p.err, WCODEC_ERROR_LIMIT,
+                             "more than %" PRIu64 " entries, which is the limit in so small a file",
+                             w->p.entries_max);
     if (*more && status == WCODEC_OK && body_size > most - w->p.body_size)
         status = wcodec_fail(w->p.err, WCODEC_ERROR_LIMIT,
                              "headers of more than %" PRIu64 " bytes, which is the limit", most);
@@ -230,7 +234,10 @@ wcodec_status wcodec_index_rebuild(const struct wcodec_source *source,
     uint64_t begin;
     wcodec_status status = wcodec_head_read(source, &head, &begin, err);
     struct walk w = {
-        .p = {.allocator = allocator, .limits = limits, .err = err},
+        .p = {.allocator = allocator,
+              .limits = limits,
+              .err = err,
+              .entries_max = wcodec_index_entries_max(source->size)},
         .source = source,
     };
     if (status == WCODEC_OK)

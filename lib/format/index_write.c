@@ -213,19 +213,30 @@ static wcodec_status compress(struct buffer *b, const uint8_t *data, size_t size
     return WCODEC_OK;
 }
 
+/* Bytes that a coded index must have at least, so that readers do not take it for a bomb: of so
+ * many decoded bytes, and of so many entries. */
+static size_t coded_least(size_t size, uint64_t entries)
+{
+    const size_t free_bytes = (size_t)wcodec_index_decoded_max(0);
+    const uint64_t free_entries = wcodec_index_entries_max(0);
+    const size_t by_size = size > free_bytes ? (size - free_bytes) / 256 + 1 : 0,
+                 by_entries = entries > free_entries ? (size_t)(entries - free_entries) : 0;
+    return by_size > by_entries ? by_size : by_entries;
+}
+
 /* An index that shrinks so much that readers would take it for a bomb is not compressed at its
  * beginning: raw blocks stand before those of a frame of all the rest, which know of nothing before
  * them. */
-static wcodec_status put_frame(struct buffer *b, const uint8_t *data, size_t size, int level,
-                               wcodec_error *err)
+static wcodec_status put_frame(struct buffer *b, const uint8_t *data, size_t size, uint64_t entries,
+                               int level, wcodec_error *err)
 {
+    const size_t raw = coded_least(size, entries);
     size_t coded;
     wcodec_status status = compress(b, data, size, level, &coded, err);
     if (status != WCODEC_OK)
         return status;
-    if (size > wcodec_index_decoded_max(coded)) {
+    if (coded < raw) {
         struct buffer rest = {.allocator = b->allocator};
-        const size_t raw = (size - (size_t)wcodec_index_decoded_max(0)) / 256 + 1;
         status = compress(&rest, data + raw, size - raw, level, &coded, err);
         if (status == WCODEC_OK) {
             const size_t begin = blocks_begin(rest.data);
@@ -254,8 +265,8 @@ wcodec_status wcodec_index_write(const struct wcodec_index *index,
     if (decoded.failed || record.failed)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the index");
     if (status == WCODEC_OK)
-        status =
-            put_frame(&coded, decoded.data, decoded.size, zstd_level(index, decoded.size), err);
+        status = put_frame(&coded, decoded.data, decoded.size, index->entry_count,
+                           zstd_level(index, decoded.size), err);
     if (status == WCODEC_OK) {
         *bytes = coded.data;
         *size = coded.size;

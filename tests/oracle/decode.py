@@ -271,7 +271,10 @@ class Container:
             raise Corrupt("metadata key twice")
         groups = [(c.varint(), c.varint()) for _ in range(c.varint())]
         self.entries = []
-        for _ in range(c.varint()):
+        count = c.varint()
+        if count > self.coded + (1 << 18):
+            raise Corrupt("entries")
+        for _ in range(count):
             self.entries.append(_read_record(c.bytes(c.varint()), self.entries))
         if any(n == 0 or not 12 < size <= 1 << 30 for n, size in groups) or groups and sum(n for n, _ in groups) != len(self.entries):
             raise Corrupt("groups")
@@ -313,6 +316,7 @@ class Container:
             self.begin, self.stop = 64, self.index_at
             if self.index_at < 64 or self.index_at + coded + 64 != len(d):
                 raise Corrupt("tail")
+        self.coded = coded
         frame = d[self.index_at:self.index_at + coded]
         if load(t, 24, 8) != xxh3_64(frame):
             raise Corrupt("index hash")

@@ -120,6 +120,59 @@ static void writes_what_shrinks_too_well(void **state)
     free(name);
 }
 
+/* More entries than a coded index may have that shrinks as well as these: it is coded by as many
+ * bytes as readers ask for; and with fewer it is refused. */
+static void writes_many_entries(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    const uint64_t count = wcodec_index_entries_max(0) + 60000;
+    struct wcodec_entry *entries = calloc((size_t)count, sizeof *entries);
+    struct wcodec_index index = {
+        .entries = entries, .entry_count = count, .size = count, .name = "", .mtime = -1};
+    struct support_bytes file = {0}, decoded = {0};
+    uint8_t head[64], tail[64], *coded;
+    size_t coded_size;
+    uint64_t decoded_size;
+    struct wcodec_index *got = NULL;
+    struct wcodec_source source;
+    wcodec_error err;
+    assert_non_null(entries);
+    for (uint64_t i = 0; i < count; i++)
+        entries[i] = (struct wcodec_entry){
+            .size = 1, .u.constant.element[0] = support_random(&seed) % 20 == 0};
+    assert_int_equal(wcodec_index_write(&index, &wcodec_default_allocator, &coded, &coded_size,
+                                        &decoded_size, NULL),
+                     WCODEC_OK);
+    assert_in_range(coded_size, 60000, 120000);
+    wcodec_head_write(&(struct wcodec_head){.size = count}, head);
+    wcodec_tail_write(head, 64, coded, coded_size, decoded_size, 128 + coded_size, tail);
+    support_put(&file, head, 64);
+    support_put(&file, coded, coded_size);
+    support_put(&file, tail, 64);
+    got = read_index(&file);
+    assert_int_equal(got->entry_count, count);
+    wcodec_index_free(got);
+    decompress(coded, coded_size, &decoded);
+    uint8_t *small = malloc(ZSTD_compressBound(decoded.size));
+    const size_t small_size =
+        ZSTD_compress(small, ZSTD_compressBound(decoded.size), decoded.data, decoded.size, 3);
+    assert_in_range(small_size, (decoded_size - wcodec_index_decoded_max(0)) / 256 + 1, 59999);
+    wcodec_tail_write(head, 64, small, small_size, decoded_size, 128 + small_size, tail);
+    file.size = 64;
+    support_put(&file, small, small_size);
+    support_put(&file, tail, 64);
+    wcodec_source_memory(file.data, file.size, &source);
+    assert_int_equal(wcodec_index_read(&source, &wcodec_default_allocator, &no_limits, &got, &err),
+                     WCODEC_ERROR_CORRUPT);
+    assert_non_null(strstr(err.text, "322144 entries"));
+    free(small);
+    free(coded);
+    free(entries);
+    free(file.data);
+    free(decoded.data);
+}
+
 static void survives_every_failed_allocation(void **state)
 {
     (void)state;
@@ -155,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_what_it_read),
         cmocka_unit_test(writes_what_shrinks_too_well),
+        cmocka_unit_test(writes_many_entries),
         cmocka_unit_test(survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
