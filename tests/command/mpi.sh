@@ -203,5 +203,6 @@ chmod +x dying
 code=0
 timeout 60 mpirun $more -n 3 ./dying "$MPI" compress -rq -9 -T1 model large.safetensors -O killed </dev/null >out 2>err || code=$?
 if [ $code -eq 124 ] || [ $code -eq 0 ]; then fail "a dead rank: exit code $code"; else pass; fi
+cat out >>err # where MPICH's launcher says it
 says '[sS][iI][gG][nN][aA][lL]:* 9'
 finish
