@@ -47,6 +47,11 @@ static wcodec_status derive(struct wcodec_anchored *a, uint64_t size, wcodec_dty
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "a tensor by anchors: %" PRIu64 " of them for %" PRIu64 " rows",
                            a->anchors, a->rows);
+    const uint64_t bytes = wcodec_anchored_part_size(a, WCODEC_ANCHORED_ANCHORS);
+    if (bytes > WCODEC_ANCHORED_BYTES_MAX)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "a tensor by anchors: %" PRIu64 " bytes of them, allowed are %d", bytes,
+                           WCODEC_ANCHORED_BYTES_MAX);
     return WCODEC_OK;
 }
 

@@ -15,6 +15,7 @@ enum {
     WCODEC_ANCHORED_INDICES = 1,
     WCODEC_ANCHORED_RESIDUALS = 2,
     WCODEC_ANCHORED_PARTS = 3,
+    WCODEC_ANCHORED_BYTES_MAX = 1 << 22 /* of all anchors: any row needs them in memory */,
     WCODEC_ANCHORED_HEAD_MAX = 4 + 24 + 3 + 10 + 10 /* bytes of the record, but for parts */
 };
 

@@ -43,6 +43,7 @@ static bool applies(const struct wcodec_encode_settings *settings, const struct 
 {
     const struct wcodec_lossy *l = coded->lossy;
     return !settings->latency && l->plain && !l->row_scales && l->columns >= COLUMNS_MIN &&
+           l->columns <= WCODEC_ANCHORED_BYTES_MAX >> (ANCHORS_LOG2_MAX + 1) &&
            l->rows >= ROWS_MIN && l->rows / ROWS_FOR_COLUMN >= l->columns;
 }
 

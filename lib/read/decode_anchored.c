@@ -20,8 +20,8 @@ enum {
     RESIDUALS = WCODEC_ANCHORED_RESIDUALS
 };
 
-/* Bytes that are decoded at a time. */
-#define WINDOW ((uint64_t)8 << 20)
+/* Bytes of indices and residuals that are decoded at a time. */
+#define WINDOW ((uint64_t)4 << 20)
 
 struct wcodec_anchored_decoder {
     const struct wcodec_anchored *head;
@@ -171,8 +171,9 @@ static wcodec_status decode_partial(struct wcodec_decoder *d, struct anchored_wi
 static uint64_t window_rows(const struct wcodec_decoder *d)
 {
     const struct wcodec_anchored *a = d->anchored->head;
-    const uint64_t row_size = wcodec_anchored_row_size(a), left = wcodec_decoder_left(d) / 4,
-                   most = (left < WINDOW ? left : WINDOW) / row_size, unit = unit_rows(a);
+    const uint64_t coded = ((uint64_t)1 << a->index_log2) + (a->columns << a->number_log2),
+                   left = wcodec_decoder_left(d) / 4,
+                   most = (left < WINDOW ? left : WINDOW) / coded, unit = unit_rows(a);
     return most > unit ? most / unit * unit : most > 1 ? most : 1;
 }
 

@@ -21,10 +21,10 @@ LIMIT = 64 * MIB
 NOISE = bytes(c & 63 | 64 for c in random.Random(1).randbytes(1_330_000))
 
 
-def index(count, record, metadata=b""):
-    """A file of nothing but an index, whose bytes of noise make it as large as the rest of it has to be."""
-    text = encode.string("k") + encode.string(NOISE + metadata)
-    body = b"\0" + encode.string("") + encode.varint(count) + bytes(16) + b"\0\0\1" + text + b"\0" + encode.varint(count) + record * count
+def index(count, record, metadata=b"", size=None, noise=NOISE):
+    """A file of nothing but an index, whose bytes of noise make it as large as the rest of it has to be. size: of what it decodes to."""
+    text = encode.string("k") + encode.string(noise + metadata)
+    body = b"\0" + encode.string("") + encode.varint(count if size is None else size) + bytes(16) + b"\0\0\1" + text + b"\0" + encode.varint(count) + record * count
     frame = subprocess.run(["zstd", "-q", "-c"], input=body, stdout=subprocess.PIPE, check=True).stdout
     return encode.container([], index=body, frame=frame)
 
@@ -32,6 +32,15 @@ def index(count, record, metadata=b""):
 def records(count):
     record = encode.constant_entry(b"\0", 1).encode()
     return index(count, encode.varint(len(record)) + record)
+
+
+def anchored(dtype, columns, anchors):
+    """512 MiB by anchors, all of whose parts are constant and as wide as they can be."""
+    element = 4 if dtype == "F32" else 2
+    rows = (512 << 20) // (element * columns)
+    parameters = b"\1" + encode.varint(columns) + b"\1\2" + encode.varint(anchors) + bytes(4 + 24) + b"\0\0\3\1\0\0" + b"\0\0\5\2\0\0\0\0" + b"\0\0\3\1\0\0"
+    record = encode.Entry(b"", 13, parameters, name="t", dtype=dtype, shape=(rows, columns)).encode()
+    return index(1, encode.varint(len(record)) + record, size=512 << 20, noise=NOISE[:1000])
 
 
 def zeros(folder, *options):
@@ -58,6 +67,8 @@ COMPRESS = (["compress", "-f", "--no-sync", "-o", "d", "c"],)
 BOMBS = {
     "a constant of 512 MiB": (zeros, READ, 32),
     "chunks of 512 MiB": (lambda folder: zeros(folder, "--raw"), READ, 32),
+    "anchors of 4 MiB": (lambda _: anchored("F32", 64, 1 << 15), READ[:4], 32),
+    "anchors of one column": (lambda _: anchored("BF16", 1, 1), READ[:4], 32),
     "an index of 1,250,000 entries": (lambda _: records(1_250_000), OPEN, 384),
     "240 MiB of metadata": (lambda _: index(0, b"", b"x" * (240 << 20)), OPEN, 768),
     "lists in a safetensors header": (lambda _: header(b'{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":[' + b"[]," * 349000 + b"[]]}}"), COMPRESS, 128),

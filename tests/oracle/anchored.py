@@ -35,6 +35,8 @@ def read_parameters(c, size, dtype, read_part):
     a.rows = size // row
     if not 1 <= a.anchors <= a.rows:
         raise Corrupt("number of anchors")
+    if a.anchors * a.columns << a.w > 1 << 22:
+        raise Corrupt("bytes of anchors")
     if not valid_scale(scale) or not all(valid_figure(load(figures, i, 8)) for i in (0, 8, 16)):
         raise Corrupt("scale or error")
     a.scale = struct.unpack("<f", scale.to_bytes(4, "little"))[0]

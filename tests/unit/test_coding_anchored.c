@@ -116,6 +116,23 @@ static void records_come_back(void **state)
     assert_true(newer);
 }
 
+/* All anchors are in memory while rows are decoded: no file makes them many bytes. */
+static void anchors_are_few_bytes(void **state)
+{
+    struct wcodec_anchored a = anchored_of(WCODEC_DTYPE_F32, 1, 2), back;
+    (void)state;
+    a.columns = 1 << 16;
+    for (unsigned more = 0; more < 2; more++) {
+        uint8_t bytes[WCODEC_ANCHORED_HEAD_MAX];
+        bool newer;
+        a.anchors = 32 + more;
+        const size_t count = wcodec_anchored_write(&a, bytes);
+        assert_int_equal(
+            read_back(bytes, count, (uint64_t)1000 << 18, WCODEC_DTYPE_F32, &back, &newer),
+            more == 0 ? WCODEC_OK : WCODEC_ERROR_CORRUPT);
+    }
+}
+
 static void wrong_records_are_refused(void **state)
 {
     struct wcodec_anchored all[10];
@@ -148,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back),
         cmocka_unit_test(records_come_back),
+        cmocka_unit_test(anchors_are_few_bytes),
         cmocka_unit_test(wrong_records_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,7 +288,7 @@ static void free_coded(struct coded_table *c)
 static void little_memory_is_enough(void **state)
 {
     struct coded_table c = make_coded(support_seed() + 4, 40000, COLUMNS);
-    wcodec_context *small = support_context_limited(2, 6 << 20);
+    wcodec_context *small = support_context_limited(2, 2 << 20);
     FILE *stream = tmpfile();
     wcodec_reader *reader;
     wcodec_error err = {0};
