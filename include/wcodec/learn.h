@@ -5,9 +5,10 @@
  * Online training of the ensembles of wcodec/recurrent.h: after each step of training that was
  * computed, the loss that came of it is what the members should have said.
  *
- *     wcodec_rssm_lesson lesson = {.hidden = hidden, .features = features, .steps = 1, .loss =
- * loss}; wcodec_rssm_learned learned = {.hidden = hidden}; status = wcodec_rssm_learn(rssm, NULL,
- * &lesson, &learned, &err);
+ *     wcodec_rssm_lesson lesson = {.hidden = hidden, .features = features, .steps = 1};
+ *     wcodec_rssm_learned learned = {.hidden = hidden};
+ *     lesson.loss = loss;
+ *     status = wcodec_rssm_learn(rssm, NULL, &lesson, &learned, &err);
  *
  * A lesson has 1 to 3 steps, with the features of each as they were; members take hidden values
  * through them, and the loss y follows the last. With the members' losses L_e of the last step, the
