@@ -164,6 +164,15 @@ static wcodec_status code_part(struct anchoring *w, unsigned part, wcodec_error 
                : WCODEC_OK;
 }
 
+static void free_part(struct anchoring *w, unsigned part)
+{
+    if (w->parts[part].allocator != NULL)
+        wcodec_coded_free(&w->parts[part]);
+    w->parts[part] = (struct wcodec_coded){.allocator = NULL};
+    wcodec_free(&w->context->allocator, w->bytes[part]);
+    w->bytes[part] = NULL;
+}
+
 /* The parts' payloads one after the other, and the record. */
 static wcodec_status assemble(struct anchoring *w, struct wcodec_coded *coded, wcodec_error *err)
 {
@@ -179,6 +188,7 @@ static wcodec_status assemble(struct anchoring *w, struct wcodec_coded *coded, w
         result.parameters_size +=
             wcodec_coded_put_part(&w->parts[i], result.parameters + result.parameters_size);
         good = wcodec_coded_add_part(&result, &w->parts[i]);
+        free_part(w, i);
     }
     if (!good) {
         wcodec_coded_free(&result);
@@ -221,18 +231,19 @@ static wcodec_status code(struct anchoring *w, bool *done, wcodec_error *err)
         return status;
     if (w->settings->verify || w->settings->verify_parts)
         status = verify(w, err);
-    for (unsigned i = 0; i < WCODEC_ANCHORED_PARTS && status == WCODEC_OK; i++)
+    wcodec_anchors_free(&w->found);
+    for (unsigned i = 0; i < WCODEC_ANCHORED_PARTS && status == WCODEC_OK; i++) {
         status = code_part(w, i, err);
+        wcodec_free(&w->context->allocator, w->bytes[i]);
+        w->bytes[i] = NULL;
+    }
     return status;
 }
 
 static void free_anchoring(struct anchoring *w)
 {
-    for (unsigned i = 0; i < WCODEC_ANCHORED_PARTS; i++) {
-        if (w->parts[i].allocator != NULL)
-            wcodec_coded_free(&w->parts[i]);
-        wcodec_free(&w->context->allocator, w->bytes[i]);
-    }
+    for (unsigned i = 0; i < WCODEC_ANCHORED_PARTS; i++)
+        free_part(w, i);
     wcodec_anchors_free(&w->found);
 }
 
