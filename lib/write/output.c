@@ -543,7 +543,7 @@ wcodec_status wcodec_output_leave(struct wcodec_output *output, const struct wco
 {
     const struct wcodec_coded coded = {.payload_size = entry->payload_size};
     WCODEC_ASSERT(output->write_at != NULL && wcodec_output_is_large(output, entry->payload_size));
-    output->lossy += entry->coding == WCODEC_CODING_LOSSY;
+    output->lossy += wcodec_coding_is_lossy(entry->coding);
     wcodec_status status = put_entry(output, entry, &coded, err);
     if (status == WCODEC_OK)
         status = write_gathered(output, err);

@@ -8,6 +8,8 @@
 #include "support_records.h"
 #include "support_memory.h"
 #include "support.h"
+#include "coding/lossy.h"
+#include "core/bytes.h"
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -134,16 +136,32 @@ static void expect_join(wcodec_context *context, const struct cut *c, const wcod
         options.write_at = put_at;
         options.copy_at = by_caller ? copy_at : NULL;
         assert_int_equal(wcodec_join(context, (const wcodec_reader *const *)c->readers, c->count,
-                                     fd, original, NULL, &copying, &options, NULL, NULL),
+                                     fd, original, NULL, &copying, &options, &report, NULL),
                          WCODEC_OK);
+        assert_memory_equal(&report, expected, sizeof report);
         assert_int_equal(copying.area.written, whole->size);
         assert_memory_equal(copying.area.data, whole->data, whole->size);
         free(copying.area.data);
     }
 }
 
+/* So many tensors come by anchors. */
+static void expect_anchored(wcodec_context *context, const struct support_sink *whole,
+                            unsigned anchored)
+{
+    wcodec_reader *reader = support_open_sink(context, whole);
+    wcodec_tensor_info info;
+    for (uint64_t i = 0; i < wcodec_reader_tensor_count(reader); i++) {
+        assert_int_equal(wcodec_reader_tensor(reader, i, &info, NULL), WCODEC_OK);
+        anchored -= info.coding == WCODEC_CODING_ANCHORED;
+    }
+    assert_int_equal(anchored, 0);
+    wcodec_reader_close(reader);
+}
+
 static void check(wcodec_context *context, const uint8_t *data, size_t size, uint64_t tensors,
-                  const wcodec_encode_options *options, unsigned rounds, uint64_t *seed)
+                  unsigned anchored, const wcodec_encode_options *options, unsigned rounds,
+                  uint64_t *seed)
 {
     struct cut c;
     struct support_sink whole, anew;
@@ -154,6 +172,7 @@ static void check(wcodec_context *context, const uint8_t *data, size_t size, uin
                                             options, &report, NULL),
                      WCODEC_OK);
     assert_int_equal(report.tensors, tensors);
+    expect_anchored(context, &whole, anchored);
     assert_true(tensors < 2 || report.aliases > 0);
     for (unsigned i = 0; i < rounds; i++) {
         cut_at_random(context, &c, NULL, options, seed);
@@ -175,6 +194,40 @@ static void check(wcodec_context *context, const uint8_t *data, size_t size, uin
     }
     support_sink_free(&whole);
     cut_free(&c);
+}
+
+/* About Gaussian. */
+static float noise(uint64_t *seed)
+{
+    float sum = 0;
+    for (unsigned i = 0; i < 12; i++)
+        sum += (float)(support_random(seed) % 1000) * 0.001f - 0.5f;
+    return sum;
+}
+
+enum { ROWS = 4096, COLUMNS = 64, CENTRES = 12, TABLE_SIZE = 88 + ROWS * COLUMNS * 2 };
+
+/* A safetensors file of rows around a few: a table that comes by anchors. */
+static uint8_t *make_table(uint64_t *seed)
+{
+    static const char header[] = "{\"table\":{\"dtype\":\"F16\",\"shape\":[4096,64],"
+                                 "\"data_offsets\":[0,524288]}}";
+    float centres[CENTRES][COLUMNS];
+    uint8_t *file = malloc(TABLE_SIZE), *at = file;
+    assert_non_null(file);
+    for (size_t i = 0; i < CENTRES; i++)
+        for (size_t j = 0; j < COLUMNS; j++)
+            centres[i][j] = 4 * noise(seed);
+    wcodec_store_u64(at, 80);
+    memset(at + 8, ' ', 80);
+    memcpy(at + 8, header, sizeof header - 1);
+    at += 88;
+    for (size_t i = 0; i < ROWS; i++) {
+        const float *centre = centres[support_random(seed) % CENTRES];
+        for (size_t j = 0; j < COLUMNS; j++, at += 2)
+            wcodec_store_u16(at, wcodec_f16_from_f32(centre[j] + noise(seed)));
+    }
+    return file;
 }
 
 /* Tensors of all sizes, some equal to others far away and of other types, empty ones, also last. */
@@ -214,7 +267,7 @@ static void joins_as_at_once(void **state)
         options.name = "model.safetensors";
         options.mode = 0640;
         options.mtime = 12345;
-        check(context, model.file, model.file_size, model.tensors, &options, level == 1 ? 6 : 2,
+        check(context, model.file, model.file_size, model.tensors, 0, &options, level == 1 ? 6 : 2,
               &seed);
         support_model_free(&model);
         wcodec_context_destroy(context);
@@ -233,8 +286,11 @@ static void joins_with_loss(void **state)
     wcodec_encode_options_init(&options);
     options.lossy = WCODEC_LOSSY_BITS;
     options.lossy_value = 6;
-    check(context, model.file, model.file_size, model.tensors, &options, 2, &seed);
+    check(context, model.file, model.file_size, model.tensors, 0, &options, 2, &seed);
     support_model_free(&model);
+    uint8_t *table = make_table(&seed);
+    check(context, table, TABLE_SIZE, 1, 1, &options, 2, &seed);
+    free(table);
     wcodec_context_destroy(context);
 }
 
@@ -252,7 +308,7 @@ static void joins_other_kinds(void **state)
         bytes[i] = (uint8_t)i;
     wcodec_encode_options_init(&options);
     options.level = 1;
-    check(context, bytes, size, 0, &options, 2, &seed);
+    check(context, bytes, size, 0, 0, &options, 2, &seed);
     free(bytes);
     struct cut c;
     struct support_sink whole;
@@ -272,7 +328,7 @@ static void joins_other_kinds(void **state)
     uint8_t *data = support_quantised_data(&q, &seed, &data_size);
     support_sink_init(&gguf);
     support_quantised_gguf(&q, data, data_size, &gguf);
-    check(context, gguf.data, gguf.size, 1, &options, 3, &seed);
+    check(context, gguf.data, gguf.size, 1, 0, &options, 3, &seed);
     support_sink_free(&gguf);
     free(data);
     wcodec_context_destroy(context);
