@@ -225,7 +225,8 @@ WCODEC_API void wcodec_vectors_close(wcodec_vectors_store *store);
  *
  * Returns what wcodec_vectors_compress() and wcodec_vectors_open() do; WCODEC_ERROR_USAGE also for
  * ids that were used or too large, for other dimensions than the store's, and for a new store
- * without `vectors`; WCODEC_ERROR_BUSY where another process or thread is changing the store. */
+ * without `vectors`; WCODEC_ERROR_BUSY where another process or thread is changing the store;
+ * WCODEC_ERROR_CORRUPT also for a folder whose manifest was lost: it has none, but segments. */
 WCODEC_API wcodec_status wcodec_vectors_store_add(wcodec_context *context, const char *path,
                                                   const wcodec_vectors *vectors,
                                                   const wcodec_vector_rows *rows,

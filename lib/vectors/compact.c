@@ -108,7 +108,8 @@ static wcodec_status survey(struct plan *plan, wcodec_error *err)
         plan->segments[i] =
             (struct segment){.family = i, .anchors = file.m, .coded_size = file.coded_size};
         plan->report.size_before += file.coded_size;
-        status = note_anchors(plan, i, &file, err);
+        status = wcodec_segment_name(plan->change, &m->entries[i],
+                                     note_anchors(plan, i, &file, err), err);
         wcodec_reader_close(reader);
     }
     if (status != WCODEC_OK)

@@ -24,6 +24,11 @@ wcodec_status wcodec_segment_of_entry(const struct wcodec_store_change *change,
                                       wcodec_reader **reader, struct wcodec_segment_file *file,
                                       wcodec_error *err);
 
+/* Put a segment in front of an error. */
+wcodec_status wcodec_segment_name(const struct wcodec_store_change *change,
+                                  const struct wcodec_manifest_entry *entry, wcodec_status status,
+                                  wcodec_error *err);
+
 /* Write the file of number `file`. entry: what the manifest says of it. */
 wcodec_status wcodec_segment_merge(const struct wcodec_segment_merge *merge, uint64_t file,
                                    struct wcodec_manifest_entry *entry, uint64_t *coded_size,

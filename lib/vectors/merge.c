@@ -21,7 +21,8 @@ struct merging {
     const struct wcodec_segment_merge *merge;
     const wcodec_allocator *allocator;
     size_t d;
-    size_t n, m; /* rows and anchors so far */
+    size_t n, m;   /* rows and anchors so far */
+    uint64_t room; /* anchors of sources that are still to come */
     uint16_t *anchors;
     float *scales;
     uint32_t *indices;
@@ -73,6 +74,17 @@ wcodec_status wcodec_segment_of_entry(const struct wcodec_store_change *change,
     return status;
 }
 
+wcodec_status wcodec_segment_name(const struct wcodec_store_change *change,
+                                  const struct wcodec_manifest_entry *entry, wcodec_status status,
+                                  wcodec_error *err)
+{
+    char name[WCODEC_STORE_NAME_SIZE];
+    wcodec_store_segment_name(entry->file, name);
+    if (status != WCODEC_OK)
+        wcodec_error_prefix(err, "%.200s/%s", change->folder, name);
+    return status;
+}
+
 /* The number of an anchor, which is added if it is new. */
 static uint32_t find_anchor(struct merging *g, const uint16_t *anchor, float scale)
 {
@@ -113,6 +125,7 @@ static wcodec_status copy_rows(struct merging *g, const struct source *s, wcodec
         some = s->file.n - at < s->room ? s->file.n - at : s->room;
         status = wcodec_reader_decode_rows(s->file.reader, s->file.residuals, at, some, s->piece,
                                            (size_t)some * g->d, NULL, err);
+        wcodec_segment_name(g->merge->change, s->entry, status, err);
         for (uint64_t i = 0; status == WCODEC_OK && i < some; i++)
             if (!is_removed(s, at + i))
                 take_row(g, s, at + i, s->piece + i * g->d);
@@ -135,6 +148,7 @@ static wcodec_status read_source(struct merging *g, struct source *s, wcodec_err
         status = wcodec_segment_read_indices(&s->file, g->allocator, 0, s->file.n, s->indices, err);
     if (status == WCODEC_OK)
         status = wcodec_segment_entry_ids(&s->file, g->allocator, s->entry, s->ids, err);
+    wcodec_segment_name(g->merge->change, s->entry, status, err);
     if (status == WCODEC_OK && s->entry->removed != 0)
         status = wcodec_removed_read(g->merge->change->context, g->merge->change->folder, s->entry,
                                      &s->removed, err);
@@ -144,8 +158,21 @@ static wcodec_status read_source(struct merging *g, struct source *s, wcodec_err
 static wcodec_status take_source(struct merging *g, struct source *s, wcodec_error *err)
 {
     const wcodec_allocator *allocator = g->allocator;
-    const uint64_t n = s->file.n, m = s->file.m, most = g->d < PIECE ? PIECE / g->d : 1;
+    const uint64_t n = s->file.n, m = s->file.m, most = g->d < PIECE ? PIECE / g->d : 1,
+                   limit = g->merge->change->context->limits.max_memory;
     wcodec_status status;
+    if (m > g->room)
+        return wcodec_segment_name(
+            g->merge->change, s->entry,
+            wcodec_fail(err, WCODEC_ERROR_CORRUPT, "has changed while it was read"), err);
+    g->room -= m;
+    /* Ids and the gaps before them, indices. Anchors were looked at before. */
+    if (n > limit / (2 * sizeof *s->ids + sizeof *s->indices))
+        return wcodec_segment_name(
+            g->merge->change, s->entry,
+            wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                        "%" PRIu64 " vectors are more than the limit of memory", n),
+            err);
     s->room = (size_t)(most < n ? most : n);
     s->wide = wcodec_alloc_array(allocator, m, g->d * sizeof *s->wide);
     s->scales = wcodec_alloc_array(allocator, m, sizeof *s->scales);
@@ -297,6 +324,7 @@ wcodec_status wcodec_segment_merge(const struct wcodec_segment_merge *merge, uin
 {
     struct merging g = {.merge = merge,
                         .allocator = &merge->change->context->allocator,
+                        .room = merge->room,
                         .d = (size_t)merge->change->manifest.d};
     wcodec_status status = allocate(&g, err);
     if (status == WCODEC_OK)

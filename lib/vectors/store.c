@@ -209,7 +209,9 @@ static wcodec_status open_store(wcodec_context *context, const char *folder,
         if (status != WCODEC_ERROR_CORRUPT || i == TRIES ||
             wcodec_manifest_read(context, folder, &next, NULL) != WCODEC_OK)
             break;
-        const bool is_changed = next.next_file != manifest.next_file;
+        /* Whoever takes no number of a file drops segments. */
+        const bool is_changed =
+            next.next_file != manifest.next_file || next.count != manifest.count;
         wcodec_manifest_free(&context->allocator, is_changed ? &manifest : &next);
         if (!is_changed)
             break;

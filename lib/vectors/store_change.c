@@ -96,14 +96,21 @@ static size_t list_files(const struct wcodec_manifest *m, uint64_t *numbers)
     return count;
 }
 
-/* Is it a segment or bitmap by its name, but none of these? */
-static bool is_unnamed(const char *name, const uint64_t *numbers, size_t count)
+/* The number of a segment or bitmap; false: it is none by its name. */
+static bool number_of(const char *name, uint64_t *number)
 {
     char segment[WCODEC_STORE_NAME_SIZE], removed[WCODEC_STORE_NAME_SIZE];
-    const uint64_t number = strtoull(name, NULL, 16);
-    wcodec_store_segment_name(number, segment);
-    wcodec_store_removed_name(number, removed);
-    return (strcmp(name, segment) == 0 || strcmp(name, removed) == 0) &&
+    *number = strtoull(name, NULL, 16);
+    wcodec_store_segment_name(*number, segment);
+    wcodec_store_removed_name(*number, removed);
+    return strcmp(name, segment) == 0 || strcmp(name, removed) == 0;
+}
+
+/* Is it a segment or bitmap, but none of these? */
+static bool is_unnamed(const char *name, const uint64_t *numbers, size_t count)
+{
+    uint64_t number;
+    return number_of(name, &number) &&
            bsearch(&number, numbers, count, sizeof *numbers, compare_numbers) == NULL;
 }
 
@@ -131,6 +138,25 @@ static bool is_missing(const struct wcodec_store_change *change)
     return faccessat(change->dir, WCODEC_MANIFEST_NAME, F_OK, 0) != 0 && errno == ENOENT;
 }
 
+/* A first writer that was killed leaves number 0. Others are of a store whose manifest was lost,
+ * and would be swept. */
+static wcodec_status check_new(const struct wcodec_store_change *change, wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    uint64_t number;
+    DIR *dir = opendir(change->folder);
+    if (dir == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_IO, "%s: %s", change->folder, strerror(errno));
+    for (const struct dirent *d; status == WCODEC_OK && (d = readdir(dir)) != NULL;)
+        if (number_of(d->d_name, &number) && number != 0)
+            status = wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                                 "%s: has %s, but no " WCODEC_MANIFEST_NAME ": it was lost, and "
+                                 "nothing is added",
+                                 change->folder, d->d_name);
+    closedir(dir);
+    return status;
+}
+
 wcodec_status wcodec_store_begin(struct wcodec_store_change *change, wcodec_context *context,
                                  const char *folder, uint64_t d, wcodec_error *err)
 {
@@ -144,9 +170,10 @@ wcodec_status wcodec_store_begin(struct wcodec_store_change *change, wcodec_cont
     if (status != WCODEC_OK)
         return status;
     change->is_new = is_missing(change);
-    if (change->is_new && d != 0)
+    if (change->is_new && d != 0) {
         change->manifest.d = d;
-    else
+        status = check_new(change, err);
+    } else
         status = wcodec_manifest_read(context, folder, &change->manifest, err);
     /* A change takes a number for each segment at most, or one. */
     if (status == WCODEC_OK && change->manifest.next_file >= UINT64_MAX - change->manifest.count)

@@ -219,9 +219,10 @@ struct removal {
 };
 
 static wcodec_status read_ids(const struct wcodec_store_change *change, const char *path,
-                              const struct wcodec_manifest_entry *entry, uint64_t *ids,
+                              const struct wcodec_manifest_entry *entry, uint64_t **ids,
                               wcodec_error *err)
 {
+    const wcodec_allocator *allocator = &change->context->allocator;
     struct wcodec_segment_file file;
     wcodec_reader *reader;
     wcodec_status status = wcodec_reader_open_path(change->context, path, &reader, err);
@@ -230,8 +231,12 @@ static wcodec_status read_ids(const struct wcodec_store_change *change, const ch
     status = wcodec_segment_find(reader, &file, err);
     if (status == WCODEC_OK)
         status = wcodec_segment_check(&file, entry, change->manifest.d, err);
-    if (status == WCODEC_OK)
-        status = wcodec_segment_entry_ids(&file, &change->context->allocator, entry, ids, err);
+    if (status == WCODEC_OK) {
+        *ids = wcodec_alloc_array(allocator, entry->rows, sizeof **ids);
+        status = *ids != NULL ? wcodec_segment_entry_ids(&file, allocator, entry, *ids, err)
+                              : wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                                            "out of memory for %" PRIu64 " ids", entry->rows);
+    }
     if (status != WCODEC_OK)
         wcodec_error_prefix(err, "%s", path);
     wcodec_reader_close(reader);
@@ -248,11 +253,9 @@ static wcodec_status find_ids(const struct wcodec_store_change *change,
         return WCODEC_OK;
     wcodec_store_segment_name(entry->file, name);
     char *path = wcodec_store_path(allocator, change->folder, name);
-    *ids = wcodec_alloc_array(allocator, entry->rows, sizeof **ids);
-    const wcodec_status status = path == NULL || *ids == NULL
-                                     ? wcodec_fail(err, WCODEC_ERROR_MEMORY,
-                                                   "out of memory for %" PRIu64 " ids", entry->rows)
-                                     : read_ids(change, path, entry, *ids, err);
+    if (path == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", change->folder);
+    const wcodec_status status = read_ids(change, path, entry, ids, err);
     wcodec_free(allocator, path);
     return status;
 }
@@ -261,7 +264,13 @@ static wcodec_status begin_removal(const struct wcodec_store_change *change, siz
                                    struct removal *removal, wcodec_error *err)
 {
     const struct wcodec_manifest_entry *entry = &change->manifest.entries[i];
-    const uint64_t size = wcodec_div_up_u64(entry->rows, 8);
+    const uint64_t size = wcodec_div_up_u64(entry->rows, 8),
+                   limit = change->context->limits.max_memory;
+    if (entry->rows > limit / (2 * sizeof *removal->ids)) /* ids, the gaps before them */
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "%s: segment %" PRIu64 " has %" PRIu64
+                           " vectors: their ids are more than the limit of memory",
+                           change->folder, entry->file, entry->rows);
     const wcodec_status status = find_ids(change, entry, &removal->ids, err);
     if (status != WCODEC_OK)
         return status;

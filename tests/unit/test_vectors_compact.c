@@ -475,6 +475,121 @@ static void read_while_written(void **state)
     free(data);
 }
 
+/* Memory whose call number `left` is one before which the store changes. */
+struct changing {
+    long left;
+    bool is_changed;
+};
+
+static void *change_reallocate(void *opaque, void *memory, size_t size)
+{
+    struct changing *c = opaque;
+    if (c->left-- == 0) {
+        wcodec_context *context = support_context(1, NULL);
+        c->is_changed = true;
+        assert_int_equal(wcodec_vectors_store_compact(context, "store", NULL, NULL, NULL),
+                         WCODEC_OK);
+        wcodec_context_destroy(context);
+    }
+    return realloc(memory, size);
+}
+
+static void *change_allocate(void *opaque, size_t size)
+{
+    return change_reallocate(opaque, NULL, size);
+}
+
+static void change_release(void *opaque, void *memory)
+{
+    (void)opaque;
+    free(memory);
+}
+
+/* A compaction that only drops a segment takes no number of a file: who opens the store at any
+ * moment of it gets it all the same. */
+static void read_while_dropped(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_vectors *vectors;
+    struct changing changing = {.is_changed = true};
+    uint64_t ids[ROWS];
+    (void)state;
+    float *data = make_rows(ROWS, 0, &rows);
+    wcodec_context *plain = support_context(1, NULL);
+    assert_int_equal(train(plain, &rows, &vectors), WCODEC_OK);
+    for (uint64_t i = 0; i < ROWS; i++)
+        ids[i] = i;
+    for (long n = 0; changing.is_changed; n++) {
+        const wcodec_allocator allocator = {.allocate = change_allocate,
+                                            .reallocate = change_reallocate,
+                                            .release = change_release,
+                                            .opaque = &changing};
+        wcodec_vectors_store_info info;
+        wcodec_vectors_store *store;
+        wcodec_error err;
+        changing = (struct changing){.left = -1};
+        assert_int_equal(add(plain, vectors, &rows, 0), WCODEC_OK);
+        assert_int_equal(add(plain, vectors, &rows, ROWS), WCODEC_OK);
+        assert_int_equal(wcodec_vectors_store_remove(plain, "store", ids, ROWS, NULL), WCODEC_OK);
+        wcodec_context *context = support_context(1, &allocator);
+        changing.left = n;
+        if (wcodec_vectors_open(context, "store", &store, &err) != WCODEC_OK)
+            fail_msg("changed before call %ld for memory: %s", n, err.text);
+        wcodec_vectors_store_describe(store, &info);
+        assert_int_equal(info.rows, ROWS);
+        wcodec_vectors_close(store);
+        changing.left = -1;
+        wcodec_context_destroy(context);
+        clear();
+        assert_true(n < 1000);
+    }
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(plain);
+    free(data);
+}
+
+/* Which segment is damaged, and that more memory is needed than may be taken. */
+static void named_errors(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_error err;
+    const uint64_t id = 3;
+    (void)state;
+    float *data = make_rows(ROWS, 0, &rows);
+    wcodec_context *context = support_context(1, NULL);
+    make_store(context, &rows);
+    wcodec_options options;
+    wcodec_options_init(&options);
+    options.limits.max_memory = 700;
+    wcodec_context *little;
+    assert_int_equal(wcodec_context_create(&options, &little, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_vectors_store_remove(little, "store", &id, 1, &err),
+                     WCODEC_ERROR_LIMIT);
+    assert_non_null(strstr(err.text, "store: segment 0 has 50 vectors: "));
+    wcodec_context_destroy(little);
+    static uint8_t bytes[1 << 16];
+    unsigned named = 0;
+    FILE *file = fopen("store/0000000000000001.wcodec", "rb");
+    assert_non_null(file);
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_true(size > 100 && size < sizeof bytes);
+    for (size_t i = 8; i < size; i += 7) {
+        bytes[i] ^= 0x40;
+        support_put_file("store/0000000000000001.wcodec", bytes, size);
+        bytes[i] ^= 0x40;
+        if (wcodec_vectors_store_compact(context, "store", NULL, NULL, &err) == WCODEC_OK)
+            break; /* of bytes that do not count */
+        if (strstr(err.text, "store/0000000000000001.wcodec") == NULL)
+            fail_msg("byte %zu: %s", i, err.text);
+        named++;
+    }
+    assert_true(named > 5);
+    wcodec_context_destroy(context);
+    clear();
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(same_before_and_after),
@@ -483,6 +598,8 @@ int main(void)
                                        cmocka_unit_test(all_removed),
                                        cmocka_unit_test(refused),
                                        cmocka_unit_test(out_of_memory),
-                                       cmocka_unit_test(read_while_written)};
+                                       cmocka_unit_test(read_while_written),
+                                       cmocka_unit_test(read_while_dropped),
+                                       cmocka_unit_test(named_errors)};
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }

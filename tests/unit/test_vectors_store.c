@@ -359,6 +359,29 @@ static void last_ids(void **state)
     free(data);
 }
 
+/* Without its manifest a store is not taken for a new one, which would lose what is there. */
+static void lost_manifest(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_error err;
+    (void)state;
+    float *data = make_rows(ROWS, 0, &rows);
+    wcodec_context *context = support_context(1, NULL);
+    wcodec_vectors *vectors = train(context, &rows);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(add(context, vectors, &rows, NULL, NULL), WCODEC_OK);
+    assert_int_equal(rename("store/" WCODEC_MANIFEST_NAME, "store/kept"), 0);
+    assert_int_equal(add(context, vectors, &rows, NULL, &err), WCODEC_ERROR_CORRUPT);
+    assert_string_equal(err.text, "store: has 0000000000000001.wcodec, but no vectors.manifest: it "
+                                  "was lost, and nothing is added");
+    assert_int_equal(rename("store/kept", "store/" WCODEC_MANIFEST_NAME), 0);
+    expect_info(context, 2 * ROWS, 0, 2, 2 * ROWS);
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    clear();
+    free(data);
+}
+
 /* What a writer that was killed before it wrote the manifest has left is no hindrance. */
 static void left_behind(void **state)
 {
@@ -641,9 +664,12 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adding),    cmocka_unit_test(adding_few),    cmocka_unit_test(removing),
-        cmocka_unit_test(refused),   cmocka_unit_test(left_behind),   cmocka_unit_test(damage),
-        cmocka_unit_test(manifests), cmocka_unit_test(out_of_memory), cmocka_unit_test(adding_far),
-        cmocka_unit_test(last_file), cmocka_unit_test(failed_first),  cmocka_unit_test(last_ids)};
+        cmocka_unit_test(adding),       cmocka_unit_test(adding_few),
+        cmocka_unit_test(removing),     cmocka_unit_test(refused),
+        cmocka_unit_test(left_behind),  cmocka_unit_test(damage),
+        cmocka_unit_test(manifests),    cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(adding_far),   cmocka_unit_test(last_file),
+        cmocka_unit_test(failed_first), cmocka_unit_test(last_ids),
+        cmocka_unit_test(lost_manifest)};
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }
