@@ -195,7 +195,7 @@ typedef struct wcodec_encode_options {
      * other from 0 to its end have each of them once. What is written is a .wcodec file of its own,
      * which wcodec_join() takes: it restores to these bytes, with zeros before and a record after
      * them, and should be read by the version that made it. wcodec_compress_fd(), _memory() and
-     * wcodec_recompress() only. */
+     * wcodec_recompress() only: others refuse it. */
     uint64_t part_end;
     /** wcodec_join() only: NULL, or what copies large payloads in place of the library. With
      * `write_at`. */

@@ -390,6 +390,8 @@ wcodec_status wcodec_copy(const wcodec_reader *reader, const uint64_t *tensors, 
     wcodec_status status = wcodec_context_usable(reader->context, err);
     if (status == WCODEC_OK)
         status = wcodec_encode_options_read(options, &own, err);
+    if (status == WCODEC_OK)
+        status = wcodec_encode_options_whole(&own, err);
     if (status == WCODEC_OK && own.write_at != NULL)
         status = wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_copy() writes in order only");
     if (status != WCODEC_OK)

@@ -53,6 +53,8 @@ static wcodec_status read_options(struct wcodec_save_request *r, const wcodec_sa
     if (status == WCODEC_OK)
         status = wcodec_encode_options_read(o.encode, &e, err);
     if (status == WCODEC_OK)
+        status = wcodec_encode_options_whole(&e, err);
+    if (status == WCODEC_OK)
         status = check_target(&o, err);
     if (status == WCODEC_OK)
         status = check_encoding(r, &o, &e, err);

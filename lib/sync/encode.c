@@ -135,6 +135,8 @@ static wcodec_status read_options(struct encoding *e, const wcodec_delta_encode_
     if (status == WCODEC_OK)
         status = wcodec_encode_options_read(o.encode, &e->encode, err);
     if (status == WCODEC_OK)
+        status = wcodec_encode_options_whole(&e->encode, err);
+    if (status == WCODEC_OK)
         status = check_encoding(&e->encode, err);
     if (status == WCODEC_OK && o.use_queue && o.before_memory == NULL && o.after_memory == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_USAGE,

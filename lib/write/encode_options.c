@@ -40,6 +40,14 @@ static wcodec_status check_lossy(const wcodec_encode_options *o, wcodec_error *e
     return WCODEC_OK;
 }
 
+wcodec_status wcodec_encode_options_whole(const wcodec_encode_options *options, wcodec_error *err)
+{
+    return options->part_end == 0 && options->copy_at == NULL
+               ? WCODEC_OK
+               : wcodec_fail(err, WCODEC_ERROR_USAGE,
+                             "part_end and copy_at are for compressing and joining files");
+}
+
 wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
                                          wcodec_encode_options *options, wcodec_error *err)
 {
@@ -67,7 +75,7 @@ wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "what is coded against a base cannot be coded with loss, or for "
                            "products");
-    if (o.part_end != 0 && o.part_begin >= o.part_end)
+    if (o.part_begin != 0 && o.part_begin >= o.part_end)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "a part without bytes");
     status = check_lossy(&o, err);
     if (status == WCODEC_OK)

@@ -14,6 +14,9 @@
 wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
                                          wcodec_encode_options *options, wcodec_error *err);
 
+/* What is made is no part of a file, and none are joined. WCODEC_ERROR_USAGE. */
+wcodec_status wcodec_encode_options_whole(const wcodec_encode_options *options, wcodec_error *err);
+
 /* Copy name and patterns to the arena: the caller may then free his. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_encode_options_keep(wcodec_encode_options *options, struct wcodec_arena *arena,
                                          wcodec_error *err);

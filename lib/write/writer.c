@@ -37,6 +37,8 @@ wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn writ
     wcodec_status status = wcodec_context_usable(context, err);
     if (status == WCODEC_OK)
         status = wcodec_encode_options_read(options, &own, err);
+    if (status == WCODEC_OK)
+        status = wcodec_encode_options_whole(&own, err);
     if (status == WCODEC_OK && own.index_first)
         status = wcodec_fail(err, WCODEC_ERROR_USAGE,
                              "a writer's index comes last; wcodec_copy() puts it in front");

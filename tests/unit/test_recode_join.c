@@ -420,6 +420,23 @@ static void refuses(void **state)
     assert_int_equal(
         wcodec_join(context, parts, 2, -1, NULL, support_sink_write, NULL, NULL, NULL, &err),
         WCODEC_ERROR_USAGE);
+    /* What is no file is not made in parts. */
+    wcodec_encode_options part;
+    wcodec_writer *writer;
+    wcodec_encode_options_init(&part);
+    part.part_end = 1000;
+    assert_int_equal(
+        wcodec_writer_create(context, support_sink_write, &plain, &part, &writer, &err),
+        WCODEC_ERROR_USAGE);
+    assert_int_equal(
+        wcodec_copy(c.readers[0], NULL, 0, support_sink_write, &plain, &part, NULL, &err),
+        WCODEC_ERROR_USAGE);
+    assert_non_null(strstr(err.text, "part_end and copy_at are for"));
+    part.part_end = 0;
+    part.part_begin = 7;
+    assert_int_equal(
+        wcodec_compress_memory(context, "x", 1, support_sink_write, &plain, &part, NULL, NULL),
+        WCODEC_ERROR_USAGE);
     options.part_begin = options.part_end = 7;
     assert_int_equal(
         wcodec_compress_memory(context, "x", 1, support_sink_write, &plain, &options, NULL, NULL),

@@ -645,11 +645,12 @@ static void test_bad_options(void **state)
     wcodec_encode_options encode;
     wcodec_error err = {0};
     make_block(&b, GAP);
-    for (unsigned i = 0; i < 12; i++) {
+    for (unsigned i = 0; i < 13; i++) {
         static const char *const says[] = {
             "nothing to save to", "more than one",   "more than one", "has no value",
             "is there already",   "in host memory",  "cuda",          "not for tensors",
             "not for tensors",    "not for tensors", "by `write`",    "level 10",
+            "part_end",
         };
         sink_options(&options, &sink);
         wcodec_encode_options_init(&encode);
@@ -690,8 +691,11 @@ static void test_bad_options(void **state)
             options.path = "x";
             encode.write_at = (wcodec_write_at_fn)1;
             break;
-        default:
+        case 11:
             encode.level = 10;
+            break;
+        default:
+            encode.part_end = 1000;
             break;
         }
         const wcodec_status status = wcodec_save(context, b.items, TENSORS, &options, NULL, &err);

@@ -335,6 +335,10 @@ static void test_options(void **state)
     wcodec_encode_options_init(&encode);
     encode.level = 10;
     assert_int_equal(ENCODE(&options, SMALL), WCODEC_ERROR_USAGE);
+    encode.level = 3;
+    encode.part_end = 1000;
+    assert_int_equal(ENCODE(&options, SMALL), WCODEC_ERROR_USAGE);
+    assert_non_null(strstr(err.text, "part_end"));
     options.struct_size = 3;
     assert_int_equal(ENCODE(&options, SMALL), WCODEC_ERROR_USAGE);
     f.after.items[1].name = f.after.items[0].name;
