@@ -519,7 +519,7 @@ static void read_while_dropped(void **state)
     assert_int_equal(train(plain, &rows, &vectors), WCODEC_OK);
     for (uint64_t i = 0; i < ROWS; i++)
         ids[i] = i;
-    for (long n = 0; changing.is_changed; n++) {
+    for (long n = 0; changing.is_changed; n += 1 + n / 3) {
         const wcodec_allocator allocator = {.allocate = change_allocate,
                                             .reallocate = change_reallocate,
                                             .release = change_release,
@@ -568,23 +568,19 @@ static void named_errors(void **state)
     assert_non_null(strstr(err.text, "store: segment 0 has 50 vectors: "));
     wcodec_context_destroy(little);
     static uint8_t bytes[1 << 16];
-    unsigned named = 0;
     FILE *file = fopen("store/0000000000000001.wcodec", "rb");
     assert_non_null(file);
     const size_t size = fread(bytes, 1, sizeof bytes, file);
     fclose(file);
     assert_true(size > 100 && size < sizeof bytes);
-    for (size_t i = 8; i < size; i += 7) {
+    for (size_t i = 8; i < 50; i += 7) {
         bytes[i] ^= 0x40;
         support_put_file("store/0000000000000001.wcodec", bytes, size);
         bytes[i] ^= 0x40;
-        if (wcodec_vectors_store_compact(context, "store", NULL, NULL, &err) == WCODEC_OK)
-            break; /* of bytes that do not count */
+        assert_true(wcodec_vectors_store_compact(context, "store", NULL, NULL, &err) != WCODEC_OK);
         if (strstr(err.text, "store/0000000000000001.wcodec") == NULL)
             fail_msg("byte %zu: %s", i, err.text);
-        named++;
     }
-    assert_true(named > 5);
     wcodec_context_destroy(context);
     clear();
     free(data);
