@@ -20,7 +20,7 @@
 
 /* A file has some 32 parts, each of so many bytes at least and at most: these are coded within half
  * a minute by one core at any level. All parts are open at once. */
-enum { PARTS = 32, PARTS_MAX = 256, LONGEST_NAME = 180 };
+enum { PARTS = 32, PARTS_MAX = 256, LONGEST_NAME = 170 };
 #define LEAST_BYTES ((uint64_t)16 << 20)
 #define MOST_BYTES ((uint64_t)256 << 20)
 #define INFIX ".part-"
@@ -66,14 +66,23 @@ size_t parts_count(const struct app *app, const struct source *source, const cha
     return (size_t)((size + bytes - 1) / bytes);
 }
 
+/* Which state of a file it is. Times of change are not enough: whoever unpacks a folder may set
+ * them, to what another file of that name had; inodes have other numbers on each host where the
+ * file system makes them up. */
+static void add_file(FILE *text, const struct stat *file)
+{
+    fprintf(text, " %" PRIu64 " %lld %ld %lld %ld", (uint64_t)file->st_size,
+            (long long)file->st_mtim.tv_sec, file->st_mtim.tv_nsec, (long long)file->st_ctim.tv_sec,
+            file->st_ctim.tv_nsec);
+}
+
 static void add_strings(FILE *text, const char *what, const struct strings *strings)
 {
     for (size_t i = 0; i < strings->count; i++) {
         struct stat file;
         fprintf(text, "%s %zu %s", what, strlen(strings->items[i]), strings->items[i]);
         if (stat(strings->items[i], &file) == 0)
-            fprintf(text, " %" PRIu64 " %lld %ld", (uint64_t)file.st_size,
-                    (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+            add_file(text, &file);
         fputc('\n', text);
     }
 }
@@ -82,7 +91,6 @@ static void add_strings(FILE *text, const char *what, const struct strings *stri
 static bool make_key(struct parts *p)
 {
     const struct options *o = &p->app->options;
-    const struct stat *file = &p->source->input->stat;
     const wcodec_encode_options *e = &p->encode;
     char *bytes = NULL;
     size_t size = 0;
@@ -92,9 +100,9 @@ static bool make_key(struct parts *p)
     FILE *text = open_memstream(&bytes, &size);
     if (!text)
         return app_fail(p->app, EXIT_FAILED, "%s: out of memory", p->target);
-    fprintf(text, "%s %d %" PRIu64 " %lld %ld %" PRIu64 "\n", wcodec_version_string(),
-            (int)o->command, (uint64_t)file->st_size, (long long)file->st_mtim.tv_sec,
-            file->st_mtim.tv_nsec, p->bytes);
+    fprintf(text, "%s %d %" PRIu64, wcodec_version_string(), (int)o->command, p->bytes);
+    add_file(text, &p->source->input->stat);
+    fputc('\n', text);
     fprintf(text, "%d %d %u %d %d %d %d %a %d %d %d\n", e->level, (int)e->tune, e->tile_log2,
             (int)e->profile, (int)e->predict, (int)e->lossy, (int)e->lossy_scale, e->lossy_value,
             e->raw, e->strict, e->no_verify);
@@ -349,13 +357,18 @@ static bool place_part(struct parts *p)
     char *name = name_of(p, p->count);
     if (!name)
         return false;
-    p->whole = open_own(p, name, O_RDWR | O_CREAT);
+    p->whole = open_own(p, name, O_WRONLY | O_CREAT);
     const int error = errno;
     free(name);
     if (p->whole < 0)
         return app_fail_errno(p->app, p->target, "cannot create a temporary file beside it", error);
     p->placed = p->app->part;
-    return open_parts(p) && join(p, &report);
+    if (!open_parts(p) || !join(p, &report))
+        return false;
+    /* There are file systems that say only now that they had no room. */
+    const int fd = p->whole;
+    p->whole = -1;
+    return close(fd) == 0 || app_fail_errno(p->app, p->target, "cannot write", errno);
 }
 
 static bool commit_parts(struct parts *p)
@@ -409,10 +422,28 @@ void parts_commit(struct app *app, const char *name, const char *target)
     do_step(app, name, target, commit_parts);
 }
 
+/* Is it what name_of() gives an output of that name, by any key; or, after "..", such a name and
+ * what output_open() puts after it while it is written? */
+static bool is_own_name(const char *name, const char *base)
+{
+    enum { KEY = 16, RANDOM = 11 };
+    const size_t dots = strspn(name, "."), length = strlen(base);
+    const char *at = name + dots;
+    if (dots == 0 || dots > 2 || strncmp(at, base, length) != 0 ||
+        strncmp(at + length, INFIX, sizeof INFIX - 1) != 0)
+        return false;
+    at += length + sizeof INFIX - 1;
+    if (strspn(at, "0123456789abcdef") != KEY || at[KEY] != '-')
+        return false;
+    at += KEY + 1;
+    const size_t number = strncmp(at, "all", 3) == 0 ? 3 : strspn(at, "0123456789");
+    at += number;
+    return number != 0 && (dots == 1 ? *at == 0 : *at == '.' && strlen(at) == RANDOM);
+}
+
 void parts_remove(struct app *app, const char *target)
 {
     const char *base = path_base(target);
-    const size_t length = strlen(base);
     const int fd = directory_open_above(app, target);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (!dir) {
@@ -420,13 +451,8 @@ void parts_remove(struct app *app, const char *target)
             close(fd);
         return;
     }
-    for (const struct dirent *e; (e = readdir(dir));) {
-        const char *at = e->d_name;
-        at += strspn(at, "."); /* "..": one that is being written */
-        if (at == e->d_name || at - e->d_name > 2 || strncmp(at, base, length) != 0 ||
-            strncmp(at + length, INFIX, sizeof INFIX - 1) != 0)
-            continue;
-        unlinkat(fd, e->d_name, 0);
-    }
+    for (const struct dirent *e; (e = readdir(dir));)
+        if (is_own_name(e->d_name, base))
+            unlinkat(fd, e->d_name, 0);
     closedir(dir);
 }

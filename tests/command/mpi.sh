@@ -145,6 +145,28 @@ says "bad.wcodec: tensor '[a-e]': "; says '1 of 1 files failed'
 missing parts/bad.wcodec
 no_parts parts
 
+if build_strike; then
+    # A file system that says only when a file is closed that it had no room.
+    run 1 ranks 2 env LD_PRELOAD="$work/strike.so" STRIKE_ON=close STRIKE_AT=1 STRIKE_ERRNO=28 "$MPI" compress -q -T1 large -o full
+    says 'l.safetensors.wcodec: cannot write: No space left'
+    missing full/l.safetensors.wcodec
+    no_parts full
+    # Parts of a file in whose place another has come, of the same size and time, are of no use. What looks like one is not ours.
+    mkdir replaced
+    cp -p large/l.safetensors replaced
+    code=0
+    ranks 2 env LD_PRELOAD="$work/strike.so" STRIKE_ON=linkat STRIKE_AT=2 STRIKE_SIGNAL=9 "$MPI" compress -q -T1 replaced \
+        -o again >out 2>err || code=$?
+    if [ $code -ne 0 ] && [ -n "$(find again -name '.*.part-*-[0-9]')" ]; then pass; else fail "no parts are left: $code"; fi
+    touch -r large/l.safetensors next.safetensors
+    mv next.safetensors replaced/l.safetensors
+    echo mine >again/.l.safetensors.wcodec.part-mine
+    run 0 "$WCODEC" compress -q -T1 replaced -o whole
+    run 0 ranks 2 "$MPI" compress -q -T1 replaced -o again
+    same whole/l.safetensors.wcodec again/l.safetensors.wcodec
+    is "$(find again -name '.*.part-*')" again/.l.safetensors.wcodec.part-mine
+fi
+
 # Killed at random moments: no file under its name that is not whole, no part that was made is made
 # again, and begun again the same bytes.
 seed=${SEED:-$$}
