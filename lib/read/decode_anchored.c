@@ -4,13 +4,12 @@
 /* Tables of vectors by anchors: all anchors, then indices and residuals of some rows at a time,
  * each part decoded as an entry of its own. On the CPU, whatever the context's device is. */
 
-#include "read/decode.h"
+#include "read/decode_parts.h"
 #include "coding/anchored.h"
 #include "core/error.h"
 #include "core/memory.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 
 enum {
     UNIT_LOG2 = 16, /* elements, about as many as a tile of residuals has */
@@ -25,13 +24,8 @@ enum {
 
 struct wcodec_anchored_decoder {
     const struct wcodec_anchored *head;
-    struct wcodec_source payload; /* of the parts: memory, or the file */
-    struct wcodec_entry entries[PARTS];
-    struct wcodec_decoder parts[PARTS];
-    unsigned open;
-    uint8_t *buffers[PARTS]; /* the anchors; indices and residuals of a window's rows */
-    uint64_t sizes[PARTS];
-    uint8_t *row; /* of which a part is wanted */
+    struct wcodec_decoder_parts parts; /* the anchors; indices and residuals of a window's rows */
+    uint8_t *row;                      /* of which a part is wanted */
 };
 
 /* Rows [first, stop), to `out`. */
@@ -55,28 +49,10 @@ uint64_t wcodec_anchored_unit(const struct wcodec_entry *e)
     return unit_rows(a) * wcodec_anchored_row_size(a);
 }
 
-/* Bytes [begin, end) of a part to its buffer. */
 static wcodec_status decode_part(struct wcodec_decoder *d, unsigned part, uint64_t begin,
                                  uint64_t end, wcodec_error *err)
 {
-    struct wcodec_anchored_decoder *x = d->anchored;
-    const wcodec_status status =
-        wcodec_decoder_enlarge(d, end - begin, &x->buffers[part], &x->sizes[part], err);
-    if (status != WCODEC_OK)
-        return status;
-    return wcodec_decoder_range_part(d, &x->parts[part], begin, end, x->buffers[part], err);
-}
-
-static wcodec_status open_part(struct wcodec_decoder *d, unsigned i, wcodec_error *err)
-{
-    struct wcodec_anchored_decoder *x = d->anchored;
-    x->entries[i] = *d->input.entry->u.anchored->parts[i];
-    if (d->payload == NULL)
-        x->entries[i].payload_offset += d->input.entry->payload_offset;
-    const wcodec_status status =
-        wcodec_decoder_open_part(d, &x->payload, &x->entries[i], &x->parts[i], err);
-    x->open += status == WCODEC_OK;
-    return status;
+    return wcodec_decoder_parts_range(d, &d->anchored->parts, part, begin, end, 0, err);
 }
 
 wcodec_status wcodec_decoder_open_anchored(struct wcodec_decoder *d, wcodec_error *err)
@@ -88,12 +64,10 @@ wcodec_status wcodec_decoder_open_anchored(struct wcodec_decoder *d, wcodec_erro
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor by anchors");
     d->anchored = x;
     x->head = &e->u.anchored->head;
-    x->payload = *d->input.source;
-    if (d->payload != NULL)
-        wcodec_source_memory(d->payload, e->payload_size, &x->payload);
+    wcodec_decoder_parts_begin(d, &x->parts);
     wcodec_status status = WCODEC_OK;
     for (unsigned i = 0; i < PARTS && status == WCODEC_OK; i++)
-        status = open_part(d, i, err);
+        status = wcodec_decoder_parts_open(d, &x->parts, i, e->u.anchored->parts[i], err);
     if (status == WCODEC_OK)
         status = decode_part(d, ANCHORS, 0, wcodec_anchored_part_size(x->head, ANCHORS), err);
     return status;
@@ -105,10 +79,7 @@ void wcodec_decoder_close_anchored(struct wcodec_decoder *d)
     struct wcodec_anchored_decoder *x = d->anchored;
     if (x == NULL)
         return;
-    for (unsigned i = 0; i < x->open; i++)
-        wcodec_decoder_close(&x->parts[i]);
-    for (unsigned i = 0; i < PARTS; i++)
-        wcodec_free(allocator, x->buffers[i]);
+    wcodec_decoder_parts_close(d, &x->parts);
     wcodec_free(allocator, x->row);
     wcodec_free(allocator, x);
     d->anchored = NULL;
@@ -121,13 +92,11 @@ static void restore_task(void *argument, size_t i)
     const struct wcodec_anchored *a = x->head;
     const uint64_t most = unit_rows(a), at = (uint64_t)i * most, left = w->stop - w->first - at,
                    rows = left < most ? left : most;
-    uint64_t bad = atomic_load(&w->bad);
-    if (wcodec_anchored_restore(a, x->buffers[ANCHORS], x->buffers[INDICES] + (at << a->index_log2),
-                                x->buffers[RESIDUALS] + (at * a->columns << a->number_log2), rows,
-                                w->out + at * wcodec_anchored_row_size(a)))
-        return;
-    while (w->first + at < bad && !atomic_compare_exchange_weak(&w->bad, &bad, w->first + at))
-        ;
+    uint8_t *const *buffers = x->parts.buffers;
+    if (!wcodec_anchored_restore(a, buffers[ANCHORS], buffers[INDICES] + (at << a->index_log2),
+                                 buffers[RESIDUALS] + (at * a->columns << a->number_log2), rows,
+                                 w->out + at * wcodec_anchored_row_size(a)))
+        wcodec_note_first(&w->bad, w->first + at);
 }
 
 static wcodec_status decode_window(struct wcodec_decoder *d, struct anchored_window *w,

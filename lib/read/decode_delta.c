@@ -4,11 +4,11 @@
 /* Deltas: the base's bytes, and what is changed of them, some tiles at a time. */
 
 #include "read/bases.h"
+#include "read/decode_parts.h"
 #include "core/error.h"
 #include "core/memory.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 
 /* Bytes that are decoded at a time. */
 #define WINDOW ((uint64_t)8 << 20)
@@ -18,10 +18,7 @@ struct wcodec_delta_decoder {
     struct wcodec_delta_side *side;
     struct wcodec_base_reader base;
     bool has_base;
-    struct wcodec_source payload; /* of the parts: memory, or the file */
-    struct wcodec_entry entries[WCODEC_DELTA_PARTS];
-    struct wcodec_decoder parts[WCODEC_DELTA_PARTS];
-    bool open[WCODEC_DELTA_PARTS];
+    struct wcodec_decoder_parts parts;
     uint8_t *coded; /* elements of a window that are in a part */
     uint64_t coded_size;
     uint8_t *streams; /* of a window */
@@ -69,18 +66,14 @@ static wcodec_status read_side(struct wcodec_decoder *d, wcodec_error *err)
     return status;
 }
 
-static wcodec_status open_part(struct wcodec_decoder *d, unsigned i, wcodec_error *err)
+static wcodec_status open_parts(struct wcodec_decoder *d, wcodec_error *err)
 {
-    struct wcodec_delta_decoder *x = d->delta;
-    const struct wcodec_entry *part = d->input.entry->u.delta->parts[i];
-    if (part == NULL)
-        return WCODEC_OK;
-    x->entries[i] = *part;
-    if (d->payload == NULL)
-        x->entries[i].payload_offset += d->input.entry->payload_offset;
-    const wcodec_status status =
-        wcodec_decoder_open_part(d, &x->payload, &x->entries[i], &x->parts[i], err);
-    x->open[i] = status == WCODEC_OK;
+    wcodec_status status = WCODEC_OK;
+    for (unsigned i = 0; i < WCODEC_DELTA_PARTS && status == WCODEC_OK; i++) {
+        const struct wcodec_entry *part = d->input.entry->u.delta->parts[i];
+        if (part != NULL)
+            status = wcodec_decoder_parts_open(d, &d->delta->parts, i, part, err);
+    }
     return status;
 }
 
@@ -100,13 +93,10 @@ wcodec_status wcodec_decoder_open_delta(struct wcodec_decoder *d, wcodec_error *
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta");
     d->delta = x;
     x->head = &e->u.delta->head;
-    if (d->payload != NULL)
-        wcodec_source_memory(d->payload, e->payload_size, &x->payload);
-    else
-        x->payload = *d->input.source;
+    wcodec_decoder_parts_begin(d, &x->parts);
     status = read_side(d, err);
-    for (unsigned i = 0; i < WCODEC_DELTA_PARTS && status == WCODEC_OK; i++)
-        status = open_part(d, i, err);
+    if (status == WCODEC_OK)
+        status = open_parts(d, err);
     if (status == WCODEC_OK) {
         struct wcodec_decoder_input like = d->input;
         like.held = d->held;
@@ -124,9 +114,7 @@ void wcodec_decoder_close_delta(struct wcodec_decoder *d)
         return;
     if (x->has_base)
         wcodec_base_reader_close(&x->base);
-    for (unsigned i = 0; i < WCODEC_DELTA_PARTS; i++)
-        if (x->open[i])
-            wcodec_decoder_close(&x->parts[i]);
+    wcodec_decoder_parts_close(d, &x->parts);
     wcodec_delta_side_free(x->side);
     wcodec_free(allocator, x->coded);
     wcodec_free(allocator, x->streams);
@@ -153,13 +141,6 @@ struct window {
     _Atomic uint64_t bad; /* the first tile that is */
 };
 
-static void note_bad(struct window *w, uint64_t tile)
-{
-    uint64_t bad = atomic_load(&w->bad);
-    while (tile < bad && !atomic_compare_exchange_weak(&w->bad, &bad, tile))
-        ;
-}
-
 static void combine_task(void *argument, size_t i)
 {
     struct window *w = argument;
@@ -173,7 +154,7 @@ static void combine_task(void *argument, size_t i)
         const uint8_t *stream = w->coded + (t.place - w->coded_first);
         if ((w->verify && wcodec_delta_check(stream, t.size) != t.check) ||
             !wcodec_delta_patch(w->delta->side, stream, t.size, count, out))
-            note_bad(w, tile);
+            wcodec_note_first(&w->bad, tile);
         return;
     }
     const uint8_t *coded = w->coded + ((t.place - w->coded_first) << d->element_log2);
@@ -192,7 +173,7 @@ static void check_task(void *argument, size_t i)
     const uint8_t *out = w->out + ((uint64_t)i << d->tile_log2 << d->element_log2);
     if (wcodec_delta_check(out, count << d->element_log2) !=
         wcodec_delta_tile_at(w->delta->side, tile).result)
-        note_bad(w, tile);
+        wcodec_note_first(&w->bad, tile);
 }
 
 /* Compare elements with the checks that the delta has of them. */
@@ -264,7 +245,7 @@ static wcodec_status decode_part(struct wcodec_decoder *d, struct window *w, uin
     w->coded = x->coded;
     w->coded_first = begin;
     return status == WCODEC_OK
-               ? wcodec_decoder_range_part(d, &x->parts[w->mode - WCODEC_DELTA_ALONE],
+               ? wcodec_decoder_range_part(d, &x->parts.decoders[w->mode - WCODEC_DELTA_ALONE],
                                            begin << log2, end << log2, x->coded, err)
                : status;
 }

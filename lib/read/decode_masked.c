@@ -4,27 +4,21 @@
 /* Masked tensors: mask and values of some tiles at a time, each decoded as an entry of its own, and
  * the values put where the mask says. On the CPU, whatever the context's device is. */
 
-#include "read/decode.h"
+#include "read/decode_parts.h"
 #include "coding/masked.h"
 #include "core/error.h"
 #include "core/memory.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 
 /* Bytes that are decoded at a time. */
 #define WINDOW ((uint64_t)8 << 20)
 
 struct wcodec_masked_decoder {
     const struct wcodec_masked *head;
-    uint64_t *firsts;             /* values before each tile */
-    struct wcodec_source payload; /* of the parts: memory, or the file */
-    struct wcodec_entry entries[WCODEC_MASKED_PARTS];
-    struct wcodec_decoder parts[WCODEC_MASKED_PARTS];
-    unsigned open;
-    uint8_t *buffers[WCODEC_MASKED_PARTS]; /* of a window's tiles */
-    uint64_t sizes[WCODEC_MASKED_PARTS];
-    uint8_t *tile; /* of which a part is wanted */
+    uint64_t *firsts;                  /* values before each tile */
+    struct wcodec_decoder_parts parts; /* of a window's tiles */
+    uint8_t *tile;                     /* of which a part is wanted */
 };
 
 /* Tiles [first, stop), to `out`. */
@@ -67,18 +61,6 @@ static wcodec_status read_counts(struct wcodec_decoder *d, wcodec_error *err)
     return status;
 }
 
-static wcodec_status open_part(struct wcodec_decoder *d, unsigned i, wcodec_error *err)
-{
-    struct wcodec_masked_decoder *x = d->masked;
-    x->entries[i] = *d->input.entry->u.masked->parts[i];
-    if (d->payload == NULL)
-        x->entries[i].payload_offset += d->input.entry->payload_offset;
-    const wcodec_status status =
-        wcodec_decoder_open_part(d, &x->payload, &x->entries[i], &x->parts[i], err);
-    x->open += status == WCODEC_OK;
-    return status;
-}
-
 wcodec_status wcodec_decoder_open_masked(struct wcodec_decoder *d, wcodec_error *err)
 {
     const struct wcodec_entry *e = d->input.entry;
@@ -87,12 +69,10 @@ wcodec_status wcodec_decoder_open_masked(struct wcodec_decoder *d, wcodec_error 
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a masked tensor");
     d->masked = x;
     x->head = &e->u.masked->head;
-    x->payload = *d->input.source;
-    if (d->payload != NULL)
-        wcodec_source_memory(d->payload, e->payload_size, &x->payload);
+    wcodec_decoder_parts_begin(d, &x->parts);
     wcodec_status status = read_counts(d, err);
     for (unsigned i = 0; i < WCODEC_MASKED_PARTS && status == WCODEC_OK; i++)
-        status = open_part(d, i, err);
+        status = wcodec_decoder_parts_open(d, &x->parts, i, e->u.masked->parts[i], err);
     return status;
 }
 
@@ -102,10 +82,7 @@ void wcodec_decoder_close_masked(struct wcodec_decoder *d)
     struct wcodec_masked_decoder *x = d->masked;
     if (x == NULL)
         return;
-    for (unsigned i = 0; i < x->open; i++)
-        wcodec_decoder_close(&x->parts[i]);
-    for (unsigned i = 0; i < WCODEC_MASKED_PARTS; i++)
-        wcodec_free(allocator, x->buffers[i]);
+    wcodec_decoder_parts_close(d, &x->parts);
     wcodec_free(allocator, x->firsts);
     wcodec_free(allocator, x->tile);
     wcodec_free(allocator, x);
@@ -119,29 +96,20 @@ static void spread_task(void *argument, size_t i)
     const struct wcodec_masked *m = x->head;
     const uint64_t tile = w->first + i, at = (uint64_t)i << m->tile_log2,
                    count = x->firsts[tile + 1] - x->firsts[tile];
-    const uint8_t *values = x->buffers[WCODEC_MASKED_VALUES] +
+    const uint8_t *values = x->parts.buffers[WCODEC_MASKED_VALUES] +
                             ((x->firsts[tile] - x->firsts[w->first]) << m->element_log2);
-    uint64_t bad = atomic_load(&w->bad);
-    if (wcodec_masked_spread(m->element_log2, x->buffers[WCODEC_MASKED_MASK] + at / 8, values,
-                             count, wcodec_masked_tile_elements(m, tile),
-                             w->out + (at << m->element_log2)))
-        return;
-    while (tile < bad && !atomic_compare_exchange_weak(&w->bad, &bad, tile))
-        ;
+    if (!wcodec_masked_spread(m->element_log2, x->parts.buffers[WCODEC_MASKED_MASK] + at / 8,
+                              values, count, wcodec_masked_tile_elements(m, tile),
+                              w->out + (at << m->element_log2)))
+        wcodec_note_first(&w->bad, tile);
 }
 
 /* Bytes [begin, end) of a part to its buffer, which has room for what a window may have more. */
 static wcodec_status decode_part(struct wcodec_decoder *d, unsigned part, uint64_t begin,
                                  uint64_t end, wcodec_error *err)
 {
-    struct wcodec_masked_decoder *x = d->masked;
-    const uint64_t size = end - begin + WCODEC_MASKED_AFTER;
-    const wcodec_status status =
-        wcodec_decoder_enlarge(d, size, &x->buffers[part], &x->sizes[part], err);
-    if (status != WCODEC_OK)
-        return status;
-    memset(x->buffers[part] + (end - begin), 0, WCODEC_MASKED_AFTER);
-    return wcodec_decoder_range_part(d, &x->parts[part], begin, end, x->buffers[part], err);
+    return wcodec_decoder_parts_range(d, &d->masked->parts, part, begin, end, WCODEC_MASKED_AFTER,
+                                      err);
 }
 
 static wcodec_status decode_window(struct wcodec_decoder *d, struct masked_window *w,
