@@ -5,7 +5,6 @@
 #ifndef WCODEC_VECTORS_COMPACT_H
 #define WCODEC_VECTORS_COMPACT_H
 
-#include "vectors/segment.h"
 #include "vectors/store_change.h"
 
 struct wcodec_segment_merge {
@@ -17,17 +16,6 @@ struct wcodec_segment_merge {
     int level;
     struct wcodec_reporter *reporter; /* rows * d bytes are read, and as many written */
 };
-
-/* Open the segment of an entry. The caller closes the reader. */
-wcodec_status wcodec_segment_of_entry(const struct wcodec_store_change *change,
-                                      const struct wcodec_manifest_entry *entry,
-                                      wcodec_reader **reader, struct wcodec_segment_file *file,
-                                      wcodec_error *err);
-
-/* Put a segment in front of an error. */
-wcodec_status wcodec_segment_name(const struct wcodec_store_change *change,
-                                  const struct wcodec_manifest_entry *entry, wcodec_status status,
-                                  wcodec_error *err);
 
 /* Write the file of number `file`. entry: what the manifest says of it. */
 wcodec_status wcodec_segment_merge(const struct wcodec_segment_merge *merge, uint64_t file,

@@ -47,44 +47,6 @@ struct source {
     size_t room; /* rows of a piece */
 };
 
-wcodec_status wcodec_segment_of_entry(const struct wcodec_store_change *change,
-                                      const struct wcodec_manifest_entry *entry,
-                                      wcodec_reader **reader, struct wcodec_segment_file *file,
-                                      wcodec_error *err)
-{
-    const wcodec_allocator *allocator = &change->context->allocator;
-    char name[WCODEC_STORE_NAME_SIZE];
-    wcodec_store_segment_name(entry->file, name);
-    char *path = wcodec_store_path(allocator, change->folder, name);
-    if (path == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", change->folder);
-    wcodec_status status = wcodec_reader_open_path(change->context, path, reader, err);
-    if (status != WCODEC_OK)
-        status = wcodec_manifest_missing(status, change->folder, entry->file, err);
-    else {
-        status = wcodec_segment_find(*reader, file, err);
-        if (status == WCODEC_OK)
-            status = wcodec_segment_check(file, entry, change->manifest.d, err);
-        if (status != WCODEC_OK) {
-            wcodec_error_prefix(err, "%s", path);
-            wcodec_reader_close(*reader);
-        }
-    }
-    wcodec_free(allocator, path);
-    return status;
-}
-
-wcodec_status wcodec_segment_name(const struct wcodec_store_change *change,
-                                  const struct wcodec_manifest_entry *entry, wcodec_status status,
-                                  wcodec_error *err)
-{
-    char name[WCODEC_STORE_NAME_SIZE];
-    wcodec_store_segment_name(entry->file, name);
-    if (status != WCODEC_OK)
-        wcodec_error_prefix(err, "%.200s/%s", change->folder, name);
-    return status;
-}
-
 /* The number of an anchor, which is added if it is new. */
 static uint32_t find_anchor(struct merging *g, const uint16_t *anchor, float scale)
 {

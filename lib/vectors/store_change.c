@@ -218,3 +218,40 @@ void wcodec_store_end(struct wcodec_store_change *change)
     if (change->dir >= 0)
         close(change->dir);
 }
+
+wcodec_status wcodec_segment_of_entry(const struct wcodec_store_change *change,
+                                      const struct wcodec_manifest_entry *entry,
+                                      wcodec_reader **reader, struct wcodec_segment_file *file,
+                                      wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &change->context->allocator;
+    char name[WCODEC_STORE_NAME_SIZE];
+    wcodec_store_segment_name(entry->file, name);
+    char *path = wcodec_store_path(allocator, change->folder, name);
+    if (path == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", change->folder);
+    wcodec_status status = wcodec_reader_open_path(change->context, path, reader, err);
+    if (status != WCODEC_OK)
+        status = wcodec_manifest_missing(status, change->folder, entry->file, err);
+    else {
+        status = wcodec_segment_find(*reader, file, err);
+        if (status == WCODEC_OK)
+            status = wcodec_segment_check(file, entry, change->manifest.d, err);
+        if (status != WCODEC_OK)
+            wcodec_reader_close(*reader);
+        wcodec_segment_name(change, entry, status, err);
+    }
+    wcodec_free(allocator, path);
+    return status;
+}
+
+wcodec_status wcodec_segment_name(const struct wcodec_store_change *change,
+                                  const struct wcodec_manifest_entry *entry, wcodec_status status,
+                                  wcodec_error *err)
+{
+    char name[WCODEC_STORE_NAME_SIZE];
+    wcodec_store_segment_name(entry->file, name);
+    if (status != WCODEC_OK)
+        wcodec_error_prefix(err, "%s/%s", change->folder, name);
+    return status;
+}

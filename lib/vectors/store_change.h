@@ -7,6 +7,7 @@
 #define WCODEC_VECTORS_STORE_CHANGE_H
 
 #include "vectors/manifest.h"
+#include "vectors/segment.h"
 
 struct wcodec_store_change {
     wcodec_context *context;
@@ -27,5 +28,16 @@ wcodec_status wcodec_store_commit(struct wcodec_store_change *change, wcodec_err
 void wcodec_store_sweep(const struct wcodec_store_change *change);
 /* Let the lock go. Of a store that is not there in the end, nothing is left that was made. */
 void wcodec_store_end(struct wcodec_store_change *change);
+
+/* Open the segment of an entry. The caller closes the reader. */
+wcodec_status wcodec_segment_of_entry(const struct wcodec_store_change *change,
+                                      const struct wcodec_manifest_entry *entry,
+                                      wcodec_reader **reader, struct wcodec_segment_file *file,
+                                      wcodec_error *err);
+
+/* Put a segment in front of an error. */
+wcodec_status wcodec_segment_name(const struct wcodec_store_change *change,
+                                  const struct wcodec_manifest_entry *entry, wcodec_status status,
+                                  wcodec_error *err);
 
 #endif

@@ -7,7 +7,6 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "io/safefile.h"
-#include "vectors/segment.h"
 #include "vectors/store_change.h"
 
 #include <inttypes.h>
@@ -218,46 +217,24 @@ struct removal {
     uint64_t *ids; /* of rows; NULL: they follow each other */
 };
 
-static wcodec_status read_ids(const struct wcodec_store_change *change, const char *path,
+static wcodec_status find_ids(const struct wcodec_store_change *change,
                               const struct wcodec_manifest_entry *entry, uint64_t **ids,
                               wcodec_error *err)
 {
     const wcodec_allocator *allocator = &change->context->allocator;
     struct wcodec_segment_file file;
     wcodec_reader *reader;
-    wcodec_status status = wcodec_reader_open_path(change->context, path, &reader, err);
-    if (status != WCODEC_OK)
-        return wcodec_manifest_missing(status, change->folder, entry->file, err);
-    status = wcodec_segment_find(reader, &file, err);
-    if (status == WCODEC_OK)
-        status = wcodec_segment_check(&file, entry, change->manifest.d, err);
-    if (status == WCODEC_OK) {
-        *ids = wcodec_alloc_array(allocator, entry->rows, sizeof **ids);
-        status = *ids != NULL ? wcodec_segment_entry_ids(&file, allocator, entry, *ids, err)
-                              : wcodec_fail(err, WCODEC_ERROR_MEMORY,
-                                            "out of memory for %" PRIu64 " ids", entry->rows);
-    }
-    if (status != WCODEC_OK)
-        wcodec_error_prefix(err, "%s", path);
-    wcodec_reader_close(reader);
-    return status;
-}
-
-static wcodec_status find_ids(const struct wcodec_store_change *change,
-                              const struct wcodec_manifest_entry *entry, uint64_t **ids,
-                              wcodec_error *err)
-{
-    const wcodec_allocator *allocator = &change->context->allocator;
-    char name[WCODEC_STORE_NAME_SIZE];
     if (entry->last_id - entry->first_id == entry->rows - 1)
         return WCODEC_OK;
-    wcodec_store_segment_name(entry->file, name);
-    char *path = wcodec_store_path(allocator, change->folder, name);
-    if (path == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", change->folder);
-    const wcodec_status status = read_ids(change, path, entry, ids, err);
-    wcodec_free(allocator, path);
-    return status;
+    wcodec_status status = wcodec_segment_of_entry(change, entry, &reader, &file, err);
+    if (status != WCODEC_OK)
+        return status;
+    *ids = wcodec_alloc_array(allocator, entry->rows, sizeof **ids);
+    status = *ids != NULL ? wcodec_segment_entry_ids(&file, allocator, entry, *ids, err)
+                          : wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                                        "out of memory for %" PRIu64 " ids", entry->rows);
+    wcodec_reader_close(reader);
+    return wcodec_segment_name(change, entry, status, err);
 }
 
 static wcodec_status begin_removal(const struct wcodec_store_change *change, size_t i,
