@@ -60,6 +60,8 @@ def run(code, *arguments, check=True, **environment):
 @pytest.fixture(scope="module")
 def opencl_plugin():
     """The OpenCL plugin is the build tree's, where the library is that of a build tree."""
+    import wcodec
+
     with pytest.MonkeyPatch.context() as patch:
         # PoCL asks hwloc, whose OpenCL component asks PoCL.
         patch.setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl")
@@ -67,7 +69,9 @@ def opencl_plugin():
         folder = library.parents[1] / "backends/opencl/.libs"
         if folder.is_dir() and "WCODEC_BACKEND_PATH" not in os.environ:
             patch.setenv("WCODEC_BACKEND_PATH", str(folder))
+        wcodec.release()  # contexts keep the plugins that they found
         yield
+    wcodec.release()
 
 
 @pytest.fixture
