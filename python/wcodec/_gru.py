@@ -39,7 +39,7 @@ class Sequences(NamedTuple):
     sequence_stride: int
 
 
-def _floats(address: int | None) -> object:
+def _floats(address: int) -> object:
     return ctypes.cast(ctypes.c_void_p(address), ctypes.POINTER(ctypes.c_float))
 
 
@@ -73,17 +73,16 @@ class Unit:
         values: Sequences,
         steps: int,
         sequences: int,
-        hidden: int | None,
+        hidden: int,
         output: Sequences,
-        last: int,
         *,
         reverse: bool,
     ) -> None:
-        """Of `hidden` [sequences, H], which None makes zeros, to `output`, and `last` as hidden."""
+        """To `output`; from and to `hidden` [sequences, H]."""
         given, made, error = c.wcodec_gru_input(), c.wcodec_gru_output(), c.wcodec_error()
         given.values, given.hidden = _floats(values.address), _floats(hidden)
         given.step_stride, given.sequence_stride = values.step_stride, values.sequence_stride
         given.steps, given.sequences, given.reverse = steps, sequences, reverse
-        made.values, made.hidden = _floats(output.address), _floats(last)
+        made.values, made.hidden = _floats(output.address), _floats(hidden)
         made.step_stride, made.sequence_stride = output.step_stride, output.sequence_stride
         check(int(lib.wcodec_gru_run(self._handle.handle, given, made, error)), error)

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""Modules in place of torch's, computed by the library on the CPU.
+"""Modules in place of torch's, computed by the library on the CPU; by torch where gradients are
+wanted.
 
 >>> gru = wcodec.nn.GRU(64, 256, batch_first=True)      # doctest: +SKIP
 >>> gru.load_state_dict(trained.state_dict())           # doctest: +SKIP
@@ -9,9 +10,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from torch.nn.utils.rnn import PackedSequence
 
 from ._errors import UsageError
 from ._gru import Sequences, Stack, Unit
@@ -39,24 +41,53 @@ def _stack(weight: torch.Tensor) -> tuple[Stack, torch.Tensor]:
     return Stack(kept.data_ptr(), _DTYPES[kept.dtype], row), kept
 
 
-def _address(values: torch.Tensor) -> int:
-    return int(values.data_ptr())
+class _Span(NamedTuple):
+    """Steps that the first `sequences` have in common, from the place `first` of all numbers on."""
+
+    first: int
+    steps: int
+    sequences: int
+    step_stride: int
+    sequence_stride: int
+
+    def of(self, values: torch.Tensor, column: int = 0) -> Sequences:
+        address = values.data_ptr() + 4 * (self.first + column)
+        return Sequences(address, self.step_stride, self.sequence_stride)
+
+
+def _whole(values: torch.Tensor) -> list[_Span]:
+    """[steps, batch, width] in any order in memory."""
+    return [_Span(0, *values.shape[:2], *values.stride()[:2])]
+
+
+def _packed(sizes: list[int], width: int) -> list[_Span]:
+    """[sum of sizes, width], of sizes that do not grow: one for each size."""
+    spans: list[_Span] = []
+    first = 0
+    for size in sizes:
+        if spans and spans[-1].sequences == size:
+            spans[-1] = spans[-1]._replace(steps=spans[-1].steps + 1)
+        else:
+            spans.append(_Span(first, 1, size, size * width, width))
+        first += size * width
+    return spans
 
 
 class GRU(torch.nn.GRU):
-    """torch.nn.GRU for inference, without dropout: the same arguments, parameters, state_dict() and
-    results, of layers in one direction or both, of batches or single sequences.
+    """torch.nn.GRU without dropout: the same arguments, parameters, state_dict() and results, of
+    layers in one direction or both, of batches, single or packed sequences.
 
     Arithmetic is of binary32 whatever the types of weights and input are; the output is of the
     input's type. Weights become the library's own at the first call, and again when torch has
     changed them; call flatten_parameters() after changing them through `.data` in place.
+    Parameters are frozen. Where gradients are wanted all the same, of the input or, after
+    requires_grad_(), of weights, torch computes, as if this were its own module.
 
     Args:
         threads: as for wcodec.compress(); the others are torch's.
 
     Raises:
-        UsageError: dropout; at a call another shape or device, packed sequences, or gradients that
-        are wanted, which it does not compute. LimitError, OutOfMemoryError.
+        UsageError: dropout; at a call another shape or device. LimitError, OutOfMemoryError.
     """
 
     def __init__(
@@ -74,7 +105,7 @@ class GRU(torch.nn.GRU):
         threads: int | None = None,
     ) -> None:
         if dropout != 0:
-            raise UsageError(f"dropout is {dropout}: this module is for inference, without it")
+            raise UsageError(f"dropout is {dropout}: this module has none")
         self._units: tuple[Any, list[Unit]] | None = None
         self._threads = threads
         super().__init__(
@@ -100,55 +131,90 @@ class GRU(torch.nn.GRU):
         return state
 
     def forward(  # type: ignore[override]
-        self, input: torch.Tensor, hx: torch.Tensor | None = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self, input: torch.Tensor | PackedSequence, hx: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor | PackedSequence, torch.Tensor]:
         """As torch.nn.GRU: input [steps, batch, input_size], [batch, steps, input_size] if
-        batch_first, or [steps, input_size]; hx [layers * directions, batch, hidden_size], or
-        without batch as input, or None for zeros. Gives the output of the last layer and hidden
+        batch_first, [steps, input_size], or packed; hx [layers * directions, batch, hidden_size],
+        or without batch as input, or None for zeros. Gives the output of the last layer and hidden
         values of all."""
-        self._check(input, hx)
-        alone = input.dim() == 2
+        if isinstance(input, PackedSequence):
+            self._check(input.data, int(input.batch_sizes[0]), hx)
+            if self._differentiates(input.data, hx):
+                return self._by_torch(input, hx)
+            return self._forward_packed(input, hx)
+        self._check(input, None, hx)
+        if self._differentiates(input, hx):
+            return self._by_torch(input, hx)
         values = input.detach().to(torch.float32)
+        alone = input.dim() == 2
         if alone:
             values = values.unsqueeze(1)
+            hx = None if hx is None else hx.unsqueeze(1)
         elif self.batch_first:
             values = values.transpose(0, 1)
-        hidden = None
-        if hx is not None:
-            hidden = hx.detach().to(torch.float32).contiguous()
+        output, last = self._run(values, None, hx)
+        if alone:
+            return output.squeeze(1).to(input.dtype), last.squeeze(1).to(input.dtype)
+        if self.batch_first:
+            output = output.transpose(0, 1)
+        return output.to(input.dtype), last.to(input.dtype)
+
+    def _differentiates(self, input: torch.Tensor, hx: torch.Tensor | None) -> bool:
+        tensors = [input, *([] if hx is None else [hx]), *self.parameters()]
+        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+    def _by_torch(self, input: Any, hx: torch.Tensor | None) -> tuple[Any, torch.Tensor]:
+        result: tuple[Any, torch.Tensor] = super().forward(input, hx)
+        return result
+
+    def _forward_packed(
+        self, input: PackedSequence, hx: torch.Tensor | None
+    ) -> tuple[PackedSequence, torch.Tensor]:
+        if hx is not None and input.sorted_indices is not None:
+            hx = hx[:, input.sorted_indices]
+        values = input.data.detach().to(torch.float32)
+        output, last = self._run(values, input.batch_sizes.tolist(), hx)
+        if input.unsorted_indices is not None:
+            last = last[:, input.unsorted_indices]
+        output = output.to(input.data.dtype)
+        return input._replace(data=output), last.to(input.data.dtype)
+
+    def _run(
+        self, values: torch.Tensor, sizes: list[int] | None, hidden: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """All layers of [steps, batch, width], or of [sum of sizes, width]: the output likewise,
+        and [layers * directions, batch, hidden_size]."""
         directions = 2 if self.bidirectional else 1
-        steps, batch = values.shape[:2]
-        shape = (self.num_layers * directions, batch, self.hidden_size)
-        last = torch.empty(shape)
+        batch = values.shape[1] if sizes is None else sizes[0]
+        last = torch.zeros(self.num_layers * directions, batch, self.hidden_size)
         if hidden is not None:
-            hidden = hidden.reshape(shape)
-        units = self._take()
+            last.copy_(hidden.detach())
+        units, width = self._take(), directions * self.hidden_size
         for layer in range(self.num_layers):
             # The library takes a stride of 0, which expand() makes, for none given.
-            if values.stride(2) != 1 or 0 in values.stride():
+            if values.stride(-1) != 1 or 0 in values.stride():
                 values = values.contiguous()
-            made = self._output(steps, batch, directions * self.hidden_size)
+            if sizes is None:
+                made = self._output(values.shape[0], batch, width)
+                given, wanted = _whole(values), _whole(made)
+            else:
+                made = torch.empty(values.shape[0], width)
+                values = values.contiguous()
+                given, wanted = _packed(sizes, values.shape[1]), _packed(sizes, width)
             for direction in range(directions):
                 i = layer * directions + direction
-                units[i].run(
-                    Sequences(_address(values), values.stride(0), values.stride(1)),
-                    steps,
-                    batch,
-                    None if hidden is None else _address(hidden[i]),
-                    Sequences(
-                        _address(made) + 4 * direction * self.hidden_size,
-                        made.stride(0),
-                        made.stride(1),
-                    ),
-                    _address(last[i]),
-                    reverse=direction == 1,
-                )
+                state = last[i].data_ptr()
+                for source, target in list(zip(given, wanted))[:: -1 if direction else 1]:
+                    units[i].run(
+                        source.of(values),
+                        source.steps,
+                        source.sequences,
+                        state,
+                        target.of(made, direction * self.hidden_size),
+                        reverse=direction == 1,
+                    )
             values = made
-        if alone:
-            return values.squeeze(1).to(input.dtype), last.squeeze(1).to(input.dtype)
-        if self.batch_first:
-            values = values.transpose(0, 1)
-        return values.to(input.dtype), last.to(input.dtype)
+        return values, last
 
     def _output(self, steps: int, batch: int, width: int) -> torch.Tensor:
         """[steps, batch, width], in the order in memory that the caller sees."""
@@ -156,7 +222,8 @@ class GRU(torch.nn.GRU):
             return torch.empty(batch, steps, width).transpose(0, 1)
         return torch.empty(steps, batch, width)
 
-    def _check(self, input: torch.Tensor, hx: torch.Tensor | None) -> None:
+    def _check(self, input: torch.Tensor, packed: int | None, hx: torch.Tensor | None) -> None:
+        """What comes in, packed of so many sequences, or not."""
         for what, given in (("input", input), ("hx", hx)):
             if what == "hx" and hx is None:
                 continue
@@ -167,21 +234,24 @@ class GRU(torch.nn.GRU):
                     f"{what} is {given.dtype} on {given.device}: expected a floating-point type of "
                     "16 bits or more, in host memory"
                 )
-        if input.dim() not in (2, 3) or input.shape[-1] != self.input_size:
+        if packed is not None:
+            if input.dim() != 2 or input.shape[1] != self.input_size:
+                raise UsageError(
+                    f"the packed input has the shape {list(input.shape)}: expected 2 dimensions, "
+                    f"the last of {self.input_size}"
+                )
+        elif input.dim() not in (2, 3) or input.shape[-1] != self.input_size:
             raise UsageError(
                 f"input has the shape {list(input.shape)}: expected 2 or 3 dimensions, the last of "
                 f"{self.input_size}"
             )
         wanted = [self.num_layers * (2 if self.bidirectional else 1), self.hidden_size]
-        if input.dim() == 3:
+        if packed is not None:
+            wanted.insert(1, packed)
+        elif input.dim() == 3:
             wanted.insert(1, input.shape[0 if self.batch_first else 1])
         if hx is not None and list(hx.shape) != wanted:
             raise UsageError(f"hx has the shape {list(hx.shape)}: expected {wanted}")
-        tensors = [input, *([] if hx is None else [hx]), *self.parameters()]
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-            raise UsageError(
-                "gradients are wanted, which wcodec.nn.GRU does not compute: use torch.no_grad()"
-            )
 
     def _take(self) -> list[Unit]:
         """Units by the weights as they are now, layer by layer."""

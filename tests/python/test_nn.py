@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""wcodec.nn.GRU beside torch.nn.GRU: layers, directions, layouts, types, and what is refused."""
+"""wcodec.nn.GRU beside torch.nn.GRU: layers, directions, layouts, types, packed sequences,
+gradients, and what is refused."""
 
 import copy
 import pickle
@@ -11,6 +12,8 @@ torch = pytest.importorskip("torch")
 
 import wcodec  # noqa: E402
 import wcodec.nn  # noqa: E402
+
+packed = torch.nn.utils.rnn.pack_sequence
 
 
 def pair(*sizes, **options):
@@ -86,6 +89,71 @@ def test_weights_that_change():
         same(inner, other, x)
 
 
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_packed_sequences(layers, bidirectional):
+    """Results are those of torch, and of each sequence by itself."""
+    ours, theirs = pair(9, 37, layers, bidirectional=bidirectional)
+    count = layers * (2 if bidirectional else 1)
+    for lengths in ((5,), (1, 1), (7, 7, 7), (9, 5, 5, 2, 1), (2, 9, 1, 5, 5)):
+        given = [torch.randn(n, 9) for n in lengths]
+        x = packed(given, enforce_sorted=list(lengths) == sorted(lengths, reverse=True))
+        hx = torch.randn(count, len(lengths), 37)
+        for arguments in ((x,), (x, hx)):
+            with torch.no_grad():
+                expected, wanted = theirs(*arguments)
+            found, last = ours(*arguments)
+            for part in ("batch_sizes", "sorted_indices", "unsorted_indices"):
+                have, want = getattr(found, part), getattr(expected, part)
+                assert (have is want is None) or torch.equal(have, want)
+            torch.testing.assert_close(found.data, expected.data, atol=2e-6, rtol=2e-6)
+            torch.testing.assert_close(last, wanted, atol=2e-6, rtol=2e-6)
+        unpacked, _ = torch.nn.utils.rnn.pad_packed_sequence(found)
+        for i, values in enumerate(given):
+            alone, hidden = ours(values, hx[:, i])
+            assert torch.equal(unpacked[: len(values), i], alone)
+            assert torch.equal(last[:, i], hidden)
+
+
+def test_gradients():
+    """Torch computes where they are wanted: of the input of frozen weights, and of weights."""
+    ours, theirs = pair(4, 8, 2, bidirectional=True)
+    x, hx = torch.randn(5, 2, 4), torch.randn(4, 2, 8)
+    for learns in (False, True):
+        ours.requires_grad_(learns)
+        theirs.requires_grad_(learns)
+        gradients = []
+        for module in (ours, theirs):
+            x_, hx_ = x.clone().requires_grad_(), hx.clone().requires_grad_()
+            output, last = module(x_, hx_)
+            (output.square().sum() + last.sum()).backward()
+            gradients.append([x_.grad, hx_.grad, *(p.grad for p in module.parameters())])
+        for found, wanted in zip(*gradients, strict=True):
+            assert learns or (found is wanted is None) or found.shape in (x.shape, hx.shape)
+            if wanted is not None:
+                torch.testing.assert_close(found, wanted)
+    packed_x = packed([torch.randn(3, 4), torch.randn(2, 4)])
+    (ours(packed_x)[0].data.sum()).backward()
+    same(ours.requires_grad_(False), theirs, x, hx)
+
+
+def test_training():
+    """A module that learns: after a step of an optimiser the library has the new weights."""
+    torch.manual_seed(3)
+    gru, head = wcodec.nn.GRU(2, 16).requires_grad_(), torch.nn.Linear(16, 1)
+    optimiser = torch.optim.Adam([*gru.parameters(), *head.parameters()], 0.01)
+    x = torch.randn(6, 32, 2)
+    wanted = x[..., :1].sum(0)
+    losses = []
+    for _ in range(60):
+        with torch.no_grad():
+            losses.append(float((head(gru(x)[1][0]) - wanted).square().mean()))
+        optimiser.zero_grad()
+        (head(gru(x)[1][0]) - wanted).square().mean().backward()
+        optimiser.step()
+    assert losses[-1] < 0.2 * losses[0]
+
+
 def test_within_a_model():
     model = torch.nn.ModuleDict({"rnn": torch.nn.GRU(4, 8, 2), "head": torch.nn.Linear(8, 1)})
     x = torch.randn(5, 2, 4)
@@ -111,8 +179,10 @@ def test_what_is_refused():
         ((x.long(),), "input is torch.int64"),
         ((x, x.long()), "hx is torch.int64"),
         ((x.to("meta"),), "on meta"),
-        ((torch.nn.utils.rnn.pack_sequence([x[:, 0]]),), "input is PackedSequence"),
-        ((x.clone().requires_grad_(),), "gradients are wanted"),
+        (("x",), "input is str"),
+        ((packed([x[:, 0, :3]]),), r"the packed input has the shape \[5, 3\]: .* of 4"),
+        ((packed([x[:, 0]]), torch.randn(2, 2, 8)), r"hx has the shape .* expected \[2, 1, 8\]"),
+        ((packed([x[:, 0].long()]),), "input is torch.int64"),
     ):
         with pytest.raises(wcodec.UsageError, match=text):
             ours(*arguments)
