@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""usage: scripts/fuzz-coverage [CORPUS]
+"""usage: scripts/fuzz-coverage.py [CORPUS]
 
 Which lines the fuzz targets reach by themselves: builds them by clang with coverage in build/check-coverage, runs each on its seeds, those of make check's
 mutations and, with CORPUS, the files of CORPUS/TARGET (build/fuzz-corpus, as the stage fuzz grows it), and prints lines of lib/format, lib/read, lib/coding, of
