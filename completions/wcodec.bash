@@ -66,13 +66,13 @@ _wcodec () {
         return
         ;;
     -n) [[ $command == bench ]] && return ;; # compress's takes no value
-    -T|--threads|--iterations|--memory-limit|--base-depth|--anchors|--max-iterations|--seed|--cooling|--step|--tolerance|--min-changes|--maintenance|--queries|--nearest|--sample|--only|--slice|--xxh128|--include|--exclude) return ;;
+    -T|--threads|--iterations|--memory-limit|--base-depth|--anchors|--max-iterations|--seed|--cooling|--step|--tolerance|--min-changes|--maintenance|--queries|--nearest|--sample|--only|--slice|--xxh128|--vectors|--vectors-anchors|--vectors-bits|--vectors-recall|--include|--exclude) return ;;
     esac
 
     if [[ $word == -* ]]; then
         local options=$common
         case $command in
-        compress) options+=" --json $output --output-dir= --recursive --keep --rm --level= --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --include= --exclude= --name --no-name --raw --strict --no-verify --base= --base-depth= --index= --tensor= --only= --filelist=" ;;
+        compress) options+=" --json $output --output-dir= --recursive --keep --rm --level= --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --vectors --vectors-anchors= --vectors-bits= --vectors-recall= --include= --exclude= --name --no-name --raw --strict --no-verify --base= --base-depth= --index= --tensor= --only= --filelist=" ;;
         decompress) options+=" --json $output --output-dir= --recursive --keep --rm --base= --base-depth= --tensor= --only= --filelist= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --base= --base-depth= --tensor= --slice= --no-checksum" ;;
         rebase) options+=" --json $output --base= --base-depth= --from=" ;;

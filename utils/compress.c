@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #define SUFFIX ".wcodec"
+#define DEFAULT_RECALL 0.95 /* of --vectors */
 
 /* Those by which the file was made that is rebased. */
 static wcodec_encode_options options_of_file(struct app *app, const wcodec_file_info *info)
@@ -66,6 +67,11 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     encode.lossy = o->lossy;
     encode.lossy_scale = o->lossy_scale;
     encode.lossy_value = o->lossy_value;
+    encode.vectors = o->table_names.items;
+    encode.vectors_anchors = o->table_anchors;
+    encode.vectors_bits = o->table_bits;
+    encode.vectors_recall =
+        o->tables && o->table_bits == 0 && o->table_recall == 0 ? DEFAULT_RECALL : o->table_recall;
     encode.raw = o->raw;
     encode.strict = o->strict;
     encode.no_verify = o->no_verify;
@@ -112,12 +118,12 @@ static void print_summary(struct app *app, const struct input *input,
     if (report->note[0] && !app->options.raw)
         print_opaque(app, input, report);
     const bool has_tensors = report->safetensors || report->tensors != 0;
-    if (!has_tensors && app->options.lossy != WCODEC_LOSSY_NONE)
+    if (!has_tensors && options_are_lossy(&app->options))
         snprintf(what, sizeof what, "stored as opaque bytes, nothing approximated");
     if (has_tensors)
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s", report->tensors,
                  report->tensors == 1 ? "" : "s");
-    if (has_tensors && app->options.lossy != WCODEC_LOSSY_NONE)
+    if (has_tensors && options_are_lossy(&app->options))
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s, %" PRIu64 " approximated",
                  report->tensors, report->tensors == 1 ? "" : "s", report->lossy);
     if (report->size == 0) {
@@ -258,7 +264,7 @@ static bool is_settled(struct app *app, const struct source *source, const char 
     wcodec_error damage = {0};
     struct current current;
     *done = target && !app->options.force && app->options.command == COMMAND_COMPRESS &&
-            app->options.lossy == WCODEC_LOSSY_NONE && !source_is_copied(app, source) &&
+            !options_are_lossy(&app->options) && !source_is_copied(app, source) &&
             current_is(app, target, source, &current, &damage);
     if (*done) {
         current_print(app, target, &current);

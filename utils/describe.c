@@ -244,6 +244,8 @@ static json_t *coding_json(const wcodec_reader *reader, const wcodec_tensor_info
     if (coding && info->mode_count)
         json_object_set_new(coding, info->coding == WCODEC_CODING_LOSSY ? "transform" : "predict",
                             modes_json(info));
+    if (coding && info->coding == WCODEC_CODING_ANCHORED)
+        json_object_set_new(coding, "anchors", json_size(info->anchors));
     if (coding && info->coding == WCODEC_CODING_DELTA)
         json_object_set_new(coding, "delta", delta_json(reader, info));
     if (coding && info->alias_of != UINT64_MAX &&

@@ -150,8 +150,9 @@ static void print_lossy(struct app *app, const wcodec_reader *reader, const wcod
             free(name);
             continue;
         }
-        printf("lossy:      %s, rows of %" PRIu64 ":%s", name, info.columns,
-               anchored ? " by anchors" : "");
+        printf("lossy:      %s, rows of %" PRIu64 ":", name, info.columns);
+        if (anchored)
+            printf(" by %" PRIu64 " anchors", info.anchors);
         for (unsigned m = 0; m < info.mode_count; m++)
             printf("%s %s %.1f %%", m ? "," : "", info.modes[m].predictor,
                    describe_share(&info, m) * 100);

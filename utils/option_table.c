@@ -179,6 +179,30 @@ static bool set_list(const struct option_row *row, const char *text, struct opti
     return strings_add(member(row, o), text);
 }
 
+static bool set_tables(const struct option_row *row, const char *text, struct options *o)
+{
+    o->tables = true;
+    return !text || strings_add(member(row, o), text);
+}
+
+static bool set_table_anchors(const struct option_row *row, const char *text, struct options *o)
+{
+    (void)row;
+    return number_parse(text, 1 << 21, &o->table_anchors) && o->table_anchors != 0;
+}
+
+static bool set_table_bits(const struct option_row *row, const char *text, struct options *o)
+{
+    (void)row;
+    return decimal_parse(text, &o->table_bits) && o->table_bits >= 0.01 && o->table_bits <= 32;
+}
+
+static bool set_table_recall(const struct option_row *row, const char *text, struct options *o)
+{
+    (void)row;
+    return decimal_parse(text, &o->table_recall) && o->table_recall > 0 && o->table_recall < 1;
+}
+
 static bool set_size(const struct option_row *row, const char *text, struct options *o)
 {
     return size_parse(text, member(row, o));
@@ -480,6 +504,16 @@ const struct option_row option_table[] = {
      "approximate bf16, f16 and f32 tensors"},
     {"lossy-scale", 0, "tensor|row", BIT(COMPRESS), BIT(COMPRESS), set_choice, TO(lossy_scale),
      NULL, "one step for a tensor, or one for each row"},
+    {"vectors", 0, "[GLOB]", BIT(COMPRESS), BIT(COMPRESS), set_tables, TO(table_names), NULL,
+     "approximate tables of vectors that match, or all, by anchors"},
+    {"vectors-anchors", 0, "M", BIT(COMPRESS), BIT(COMPRESS), set_table_anchors, 0,
+     "anchors of a table are a number from 1 to 2097152, not",
+     "so many for each table (default: by its rows, 16 to 256)"},
+    {"vectors-bits", 0, "B", BIT(COMPRESS), BIT(COMPRESS), set_table_bits, 0,
+     "bits an element are 0.01 to 32, not", "at most so many an element of a table"},
+    {"vectors-recall", 0, "R", BIT(COMPRESS), BIT(COMPRESS), set_table_recall, 0,
+     "a recall is above 0 and below 1, not",
+     "recall@10 of a table's rows that is reached (default 0.95)"},
     {"include", 0, "GLOB", BIT(COMPRESS), BIT(COMPRESS), set_list, TO(include), NULL,
      "only tensors that match are coded as weights"},
     {"exclude", 0, "GLOB", BIT(COMPRESS), BIT(COMPRESS), set_list, TO(exclude), NULL,
@@ -569,8 +603,8 @@ const struct option_row option_table[] = {
 
 bool option_is_coding(const struct option_row *row)
 {
-    return row->commands == (CODES) || row->set == set_lossy || row->set == set_no_name ||
-           (row->set == set_list && row->commands == BIT(COMPRESS)) ||
+    return row->commands == (CODES) || row->set == set_lossy || row->set == set_tables ||
+           row->set == set_no_name || (row->set == set_list && row->commands == BIT(COMPRESS)) ||
            (row->set == set_flag && (row->offset == TO(keep_name) || row->offset == TO(raw)));
 }
 

@@ -108,6 +108,23 @@ static bool check_allowed(const bool *seen, enum command command)
     return true;
 }
 
+bool options_are_lossy(const struct options *o)
+{
+    return o->lossy != WCODEC_LOSSY_NONE || o->tables;
+}
+
+static bool check_tables(const struct options *o)
+{
+    if (!o->tables && (o->table_anchors != 0 || o->table_bits != 0 || o->table_recall != 0))
+        return usage_error("--vectors-anchors, --vectors-bits and --vectors-recall need --vectors",
+                           NULL);
+    if (o->table_bits != 0 && o->table_recall != 0)
+        return usage_error("--vectors-bits and --vectors-recall exclude each other", NULL);
+    if (o->tables && o->bases.count)
+        return usage_error("--vectors and --base exclude each other: deltas are exact", NULL);
+    return true;
+}
+
 /* What excludes what. Of a report's options the Python package judges. */
 static bool check_together(const struct options *o)
 {
@@ -139,16 +156,22 @@ static bool check_together(const struct options *o)
     if (o->remove && (o->tensors.count || o->only.count || o->keep_going))
         return usage_error("--rm is for whole files, not with --tensor, --only or --keep-going",
                            NULL);
-    if (o->remove && o->lossy != WCODEC_LOSSY_NONE && !o->force)
-        return usage_error("--rm after --lossy leaves no exact copy: add -f if that is meant",
-                           NULL);
+    if (o->remove && options_are_lossy(o) && !o->force)
+        return usage_error(
+            o->tables ? "--rm after --vectors leaves no exact copy: add -f if that is meant"
+                      : "--rm after --lossy leaves no exact copy: add -f if that is meant",
+            NULL);
     if (o->lossy == WCODEC_LOSSY_NONE && o->lossy_scale != WCODEC_LOSSY_SCALE_TENSOR)
         return usage_error("--lossy-scale needs --lossy", NULL);
     if (o->lossy == WCODEC_LOSSY_ERROR && o->lossy_scale == WCODEC_LOSSY_SCALE_ROW)
         return usage_error(
             "--lossy-scale=row goes with snr and bits: one largest error needs one scale", NULL);
-    if (o->raw && o->lossy != WCODEC_LOSSY_NONE)
-        return usage_error("--raw and --lossy exclude each other", NULL);
+    if (o->raw && options_are_lossy(o))
+        return usage_error(o->tables ? "--raw and --vectors exclude each other"
+                                     : "--raw and --lossy exclude each other",
+                           NULL);
+    if (!check_tables(o))
+        return false;
     if (o->command == COMMAND_COMPRESS && o->coding && (o->only.count || o->tensors.count))
         return usage_error("--tensor and --only take tensors over as they are coded: no option "
                            "that says how to code goes with them",
@@ -417,6 +440,7 @@ void options_free(struct options *options)
     free(options->bases.items);
     free(options->from.items);
     free(options->files.items);
+    free(options->table_names.items);
     free(options->include.items);
     free(options->exclude.items);
     free(options->tensors.items);

@@ -71,6 +71,10 @@ struct options {
     wcodec_lossy_target lossy;
     wcodec_lossy_scaling lossy_scale;
     double lossy_value;
+    bool tables;                     /* --vectors: tables of vectors by anchors */
+    struct strings table_names;      /* its patterns */
+    uint64_t table_anchors;          /* 0: by their rows */
+    double table_bits, table_recall; /* 0: not given */
     struct strings include;
     struct strings exclude;
     bool raw;
@@ -122,6 +126,9 @@ struct options {
  * code 2. The strings stay in argv. */
 bool options_parse(int argc, char **argv, struct options *options);
 void options_free(struct options *options);
+
+/* Are tensors approximated, where they can be? */
+bool options_are_lossy(const struct options *options);
 
 const char *command_name(enum command command);
 /* COMMAND_NONE if there is none of that name. */

@@ -103,9 +103,11 @@ static bool make_key(struct parts *p)
     fprintf(text, "%s %d %" PRIu64, wcodec_version_string(), (int)o->command, p->bytes);
     add_file(text, &p->source->input->stat);
     fputc('\n', text);
-    fprintf(text, "%d %d %u %d %d %d %d %a %d %d %d\n", e->level, (int)e->tune, e->tile_log2,
-            (int)e->profile, (int)e->predict, (int)e->lossy, (int)e->lossy_scale, e->lossy_value,
-            e->raw, e->strict, e->no_verify);
+    fprintf(text, "%d %d %u %d %d %d %d %a %d %d %d %" PRIu64 " %a %a\n", e->level, (int)e->tune,
+            e->tile_log2, (int)e->profile, (int)e->predict, (int)e->lossy, (int)e->lossy_scale,
+            e->lossy_value, e->raw, e->strict, e->no_verify, e->vectors_anchors, e->vectors_bits,
+            e->vectors_recall);
+    add_strings(text, "vectors", &o->table_names);
     add_strings(text, "include", &o->include);
     add_strings(text, "exclude", &o->exclude);
     add_strings(text, "base", &o->bases);

@@ -321,8 +321,10 @@ typedef struct wcodec_tensor_info {
     /** Mean square of the original's elements; the signal-to-noise ratio is
      * 10 log10(mean_square / mean_squared_error) dB. */
     double mean_square;
+    /** ANCHORED: how many anchors there are; else 0. */
+    uint64_t anchors;
     /** 0. */
-    uint64_t reserved[16];
+    uint64_t reserved[15];
 } wcodec_tensor_info;
 
 /** Number of original files: 1, or the shards of a model. Never fails. */

@@ -200,6 +200,31 @@ typedef struct wcodec_encode_options {
     /** wcodec_join() only: NULL, or what copies large payloads in place of the library. With
      * `write_at`. */
     wcodec_copy_at_fn copy_at;
+    /** NULL, or a NULL-terminated list of patterns (fnmatch()): tensors whose names match one,
+     * which are tables of vectors, are coded with loss by anchors, indices and residuals
+     * (WCODEC_CODING_ANCHORED), whatever is smaller and whatever `lossy` says of others. A table
+     * is [n, d] of BF16, F16 or F32: 16 to 8192 columns, 16 rows and 1024 elements at least, no
+     * fewer rows than anchors, and these have at most 2^21 elements together. A pattern that
+     * matches none is WCODEC_ERROR_USAGE, before anything is coded. `include` and `exclude` come
+     * first. With `vectors_bits` or `vectors_recall`, NULL stands for all tables of at least 2048
+     * rows, and six times as many as columns, where there are any. Not with `raw` and `bases`. As
+     * with `lossy`, tables stay exact that hold NaN or infinite numbers or only zeros, for which no
+     * step gives what is asked for, and where that takes no more bytes; which ones, and why, is
+     * logged. */
+    const char *const *vectors;
+    /** 0, or how many anchors these tables get. Default: 0, by their rows: 16 to 256. */
+    uint64_t vectors_anchors;
+    /** 0, or at most so many bits an element of these tables, all else included, with as little
+     * error as they allow: 0.01 to 32. */
+    double vectors_bits;
+    /** 0, or the recall that is to be reached in as few bits as it takes: above 0 and below 1. Of
+     * 200 rows that are equally far from each other in the table, from the first on (all, where
+     * there are fewer), the ten nearest others by Euclidean distance are looked for among all rows
+     * as they are and as they are decoded. Counted are those found that are no farther than the
+     * tenth. There are steps of a quarter of a decibel of the table's SNR, of which the lowest that
+     * reaches it is looked for by halving; what is reached is logged. Not with `vectors_bits`.
+     * Where neither is set, 0.95. */
+    double vectors_recall;
 } wcodec_encode_options;
 
 /** What wcodec_encode_options_init() calls: as wcodec_options_init_size(). */
@@ -246,7 +271,7 @@ typedef struct wcodec_encode_report {
  * Thread-safe.
  *
  * Memory: at most about twice the largest tensor (three times if it is predicted, five times with
- * loss or bases), 16 times the header and 64 MiB.
+ * loss or bases), 16 times the header and 64 MiB; with `vectors` and the like, 118 MiB.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO, WCODEC_ERROR_CORRUPT
  * (with `strict` only), WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED. */

@@ -15,11 +15,13 @@ enum {
     ROWS_MIN = 2048,
     ROWS_FOR_COLUMN = 6,   /* a table has more rows than columns by far, as weights have not */
     COLUMNS_MIN = 16,      /* of fewer, indices take too large a share */
+    COLUMNS_MAX = 8192,    /* of more, a recall takes too much memory */
     ROWS_FOR_ANCHOR = 192, /* about; a power of two of them, */
     ANCHORS_LOG2_MIN = 4,
     ANCHORS_LOG2_MAX = 8, /* whose indices are bytes */
     WORTH = 64,           /* what they must save, one part in so many: the CPU decodes them alone */
-    BLOCK = 256           /* rows that a task takes */
+    BLOCK = 256,          /* rows that a task takes */
+    ELEMENTS_MIN = 1024   /* as without anchors */
 };
 
 struct anchoring {
@@ -38,21 +40,51 @@ static wcodec_status out_of_memory(wcodec_error *err)
     return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor by anchors");
 }
 
+static bool fits(uint64_t columns, uint64_t anchors)
+{
+    return anchors <= (WCODEC_ANCHORED_BYTES_MAX >> 1) / columns;
+}
+
+static uint64_t anchors_by_rows(uint64_t rows, uint64_t columns)
+{
+    unsigned log2 = ANCHORS_LOG2_MIN;
+    while (log2 < ANCHORS_LOG2_MAX && rows >> (log2 + 1) >= ROWS_FOR_ANCHOR &&
+           fits(columns, (uint64_t)2 << log2))
+        log2++;
+    return (uint64_t)1 << log2;
+}
+
+const char *wcodec_anchored_refuses(wcodec_dtype dtype, const uint64_t *shape, unsigned rank,
+                                    uint64_t anchors)
+{
+    if (!wcodec_lossy_dtype(dtype))
+        return "it is neither of F16 nor of BF16 nor of F32";
+    if (rank != 2)
+        return "it has not two dimensions, rows and columns";
+    const uint64_t rows = shape[0], columns = shape[1],
+                   least = anchors != 0 ? anchors : 1u << ANCHORS_LOG2_MIN;
+    if (columns < COLUMNS_MIN || columns > COLUMNS_MAX)
+        return "it has fewer than 16 columns, or more than 8192";
+    if (rows < 1u << ANCHORS_LOG2_MIN || rows > UINT32_MAX || rows * columns < ELEMENTS_MIN)
+        return "it has fewer than 16 rows or 1024 elements, or more than 2^32 - 1 rows";
+    if (rows < least)
+        return "it has fewer rows than anchors";
+    return fits(columns, least) ? NULL : "its anchors would take more than 2^21 elements";
+}
+
+bool wcodec_anchored_suits(const uint64_t *shape)
+{
+    return shape[0] >= ROWS_MIN && shape[0] / ROWS_FOR_COLUMN >= shape[1];
+}
+
 /* Is what was coded a table of numbers that have one scale and are not transformed? */
 static bool applies(const struct wcodec_encode_settings *settings, const struct wcodec_coded *coded)
 {
     const struct wcodec_lossy *l = coded->lossy;
-    return !settings->latency && l->plain && !l->row_scales && l->columns >= COLUMNS_MIN &&
-           l->columns <= WCODEC_ANCHORED_BYTES_MAX >> (ANCHORS_LOG2_MAX + 1) &&
-           l->rows >= ROWS_MIN && l->rows / ROWS_FOR_COLUMN >= l->columns;
-}
-
-static unsigned anchors_log2(uint64_t rows)
-{
-    unsigned log2 = ANCHORS_LOG2_MIN;
-    while (log2 < ANCHORS_LOG2_MAX && rows >> (log2 + 1) >= ROWS_FOR_ANCHOR)
-        log2++;
-    return log2;
+    const uint64_t shape[] = {l->rows, l->columns};
+    return settings->anchored ||
+           (!settings->latency && l->plain && !l->row_scales && l->columns >= COLUMNS_MIN &&
+            fits(l->columns, (uint64_t)1 << ANCHORS_LOG2_MAX) && wcodec_anchored_suits(shape));
 }
 
 static void store_number(uint8_t *to, unsigned log2, uint64_t i, int32_t number)
@@ -103,7 +135,8 @@ static wcodec_status make_parts(struct anchoring *w, bool *fits, wcodec_error *e
             store_number(w->bytes[WCODEC_ANCHORED_ANCHORS], a->number_log2, k * a->columns + j,
                          (int32_t)w->found.anchors[k * w->found.width + j]);
     for (uint64_t row = 0; row < a->rows; row++)
-        w->bytes[WCODEC_ANCHORED_INDICES][row] = (uint8_t)w->found.index[row];
+        wcodec_store_uint(w->bytes[WCODEC_ANCHORED_INDICES] + (row << a->index_log2),
+                          w->found.index[row], 1u << a->index_log2);
     atomic_store(&w->wide, false);
     wcodec_run(w->context, subtract_block, w, (size_t)wcodec_div_up_u64(a->rows, BLOCK));
     *fits = !atomic_load(&w->wide);
@@ -148,7 +181,8 @@ static wcodec_status code_part(struct anchoring *w, unsigned part, wcodec_error 
 {
     struct wcodec_encode_settings own = wcodec_part_settings(w->settings);
     struct wcodec_coded *coded = &w->parts[part];
-    const wcodec_dtype dtype = part == WCODEC_ANCHORED_INDICES ? WCODEC_DTYPE_U8
+    static const wcodec_dtype of_index[] = {WCODEC_DTYPE_U8, WCODEC_DTYPE_U16, WCODEC_DTYPE_U32};
+    const wcodec_dtype dtype = part == WCODEC_ANCHORED_INDICES ? of_index[w->a.index_log2]
                                : w->a.number_log2 == 0         ? WCODEC_DTYPE_I8
                                                                : WCODEC_DTYPE_I16;
     own.predict = WCODEC_PREDICT_NONE;
@@ -201,13 +235,18 @@ static wcodec_status assemble(struct anchoring *w, struct wcodec_coded *coded, w
 static void begin(struct anchoring *w)
 {
     const struct wcodec_lossy *l = w->plain->lossy;
+    const uint64_t given = w->settings->anchored ? w->settings->tables.anchors : 0,
+                   anchors = given != 0 ? given : anchors_by_rows(l->rows, l->columns);
     w->a = (struct wcodec_anchored){.scale = wcodec_lossy_scale(l, w->plain->parts[0].data, 0),
                                     .largest_error = l->largest_error,
                                     .mean_squared_error = l->mean_squared_error,
                                     .mean_square = l->mean_square,
                                     .columns = l->columns,
-                                    .anchors = (uint64_t)1 << anchors_log2(l->rows),
+                                    .anchors = anchors,
                                     .number_log2 = l->coefficient_log2,
+                                    .index_log2 = anchors <= 1u << 8    ? 0
+                                                  : anchors <= 1u << 16 ? 1
+                                                                        : 2,
                                     .dtype = l->dtype,
                                     .element_log2 = l->element_log2,
                                     .rows = l->rows};
@@ -247,10 +286,10 @@ static void free_anchoring(struct anchoring *w)
     wcodec_anchors_free(&w->found);
 }
 
-/* Anchors in place of what is coded plain, where they are smaller by enough. *saved: so many bytes;
- * 0: they are not. */
-static wcodec_status replace(wcodec_context *context, const struct wcodec_encode_settings *settings,
-                             struct wcodec_coded *coded, uint64_t *saved, wcodec_error *err)
+wcodec_status wcodec_anchored_replace(wcodec_context *context,
+                                      const struct wcodec_encode_settings *settings,
+                                      struct wcodec_coded *coded, int64_t *saved,
+                                      const char **reason, wcodec_error *err)
 {
     struct anchoring w = {.context = context,
                           .settings = settings,
@@ -266,61 +305,20 @@ static wcodec_status replace(wcodec_context *context, const struct wcodec_encode
     if (status == WCODEC_OK && done)
         status = assemble(&w, &anchored, err);
     free_anchoring(&w);
+    if (settings->anchored && !done)
+        *reason = "differences from anchors would take more than 16 bits";
     if (status != WCODEC_OK || !done)
         return status;
     const uint64_t size = coded->payload_size;
-    if (anchored.payload_size + anchored.parameters_size + size / WORTH >= size) {
+    if (!settings->anchored &&
+        anchored.payload_size + anchored.parameters_size + size / WORTH >= size) {
         wcodec_coded_free(&anchored);
         return WCODEC_OK;
     }
-    *saved = size - anchored.payload_size;
+    *saved = (int64_t)size - (int64_t)anchored.payload_size;
     anchored.approximation = coded->approximation;
     coded->approximation = NULL;
     wcodec_coded_free(coded);
     *coded = anchored;
     return WCODEC_OK;
-}
-
-static wcodec_status code_once(wcodec_context *context,
-                               const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
-                               const uint8_t *data, uint64_t size, struct wcodec_coded *coded,
-                               const char **reason, uint64_t *saved, wcodec_error *err)
-{
-    *saved = 0;
-    wcodec_status status =
-        wcodec_lossy_code(context, settings, dtype, data, size, coded, reason, err);
-    if (status != WCODEC_OK || *reason != NULL)
-        return status;
-    status = replace(context, settings, coded, saved, err);
-    if (status != WCODEC_OK)
-        wcodec_coded_free(coded);
-    return status;
-}
-
-wcodec_status wcodec_anchored_code(wcodec_context *context,
-                                   const struct wcodec_encode_settings *settings,
-                                   wcodec_dtype dtype, const uint8_t *data, uint64_t size,
-                                   struct wcodec_coded *coded, const char **reason,
-                                   wcodec_error *err)
-{
-    struct wcodec_encode_settings more = *settings;
-    const double elements = (double)(size >> (dtype == WCODEC_DTYPE_F32 ? 2 : 1));
-    uint64_t saved;
-    wcodec_status status =
-        code_once(context, settings, dtype, data, size, coded, reason, &saved, err);
-    if (status != WCODEC_OK || *reason != NULL || settings->lossy != WCODEC_LOSSY_BITS ||
-        saved == 0)
-        return status;
-    /* Two payloads at once would be too much memory. */
-    more.lossy_value += (double)saved * 8 / elements;
-    wcodec_coded_free(coded);
-    status = code_once(context, &more, dtype, data, size, coded, reason, &saved, err);
-    if (status != WCODEC_OK)
-        return status;
-    if (*reason == NULL) {
-        if ((double)coded->payload_size * 8 <= settings->lossy_value * elements)
-            return WCODEC_OK;
-        wcodec_coded_free(coded);
-    }
-    return code_once(context, settings, dtype, data, size, coded, reason, &saved, err);
 }

@@ -22,6 +22,15 @@ struct wcodec_coded_records;
 /* From this level on size counts alone: what saves a byte is done, whatever it takes. */
 enum { WCODEC_LEVEL_SIZE = 7 };
 
+/* How tables of vectors are coded that are asked for by name or shape. */
+struct wcodec_table_settings {
+    bool on;
+    bool alone;       /* all else is coded without loss */
+    uint64_t anchors; /* 0: by the number of rows */
+    double bits;      /* an element, at most; 0: by the recall */
+    double recall;    /* at least */
+};
+
 /* Settings that reach the coder, from wcodec_encode_options. */
 struct wcodec_encode_settings {
     bool quick;     /* no trial of zstd's best level: all else may wait for this, as for a header */
@@ -44,6 +53,8 @@ struct wcodec_encode_settings {
     uint8_t lossy;     /* wcodec_lossy_target */
     bool lossy_rows;   /* a scale for each row */
     double lossy_value;
+    struct wcodec_table_settings tables;
+    bool anchored;  /* it is such a table */
     bool residuals; /* of prediction, which GPUs make elements of in the same pass: of bytes, fast
                        field lists and profiles are preferred */
     bool bands; /* coefficients of a transform: runs of 128 of one spread, many of them of one value
@@ -92,6 +103,7 @@ struct wcodec_coded {
     uint8_t *tiling_parameters; /* TILES, after wcodec_coded_gather(): in the part's memory */
     size_t parameters_size;     /* of either */
     const char *lossless; /* NULL, or why a tensor is lossless though the settings are lossy */
+    double recall;        /* ANCHORED by a recall that was asked for: what is reached; else 0 */
     uint64_t chunk;       /* CHUNKS */
     uint64_t payload_size;
     uint32_t unpacked_size; /* TILES: not 0 if the payload is packed, into one part */

@@ -216,7 +216,7 @@ wcodec_status wcodec_lossy_source_open(wcodec_context *context,
                     : 1;
     s.rows = s.elements / s.columns;
     const uint64_t padded = wcodec_lossy_superblocks(&s) << WCODEC_SUPERBLOCK_LOG2;
-    s.blocks = s.columns > 1 && padded <= s.elements + s.elements / 4;
+    s.blocks = !settings->anchored && s.columns > 1 && padded <= s.elements + s.elements / 4;
     wcodec_status status = look(context, settings, &s, err);
     if (status == WCODEC_OK && by_row && s.columns > 1 && s.finite && s.mean_square > 0)
         status = weigh_rows(context, settings, &s, err);

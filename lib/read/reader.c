@@ -503,6 +503,7 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
         info->coding_name = "anchors";
         info->element_bits = 8u << e->u.anchored->head.number_log2;
         info->columns = e->u.anchored->head.columns;
+        info->anchors = e->u.anchored->head.anchors;
         describe_lossy(e, info);
         break;
     case WCODEC_CODING_CHUNKS:

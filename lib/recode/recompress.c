@@ -7,6 +7,7 @@
 #include "recode/recode.h"
 #include "read/decode.h"
 #include "write/encode_options.h"
+#include "write/tables.h"
 #include "format/loss.h"
 #include "core/arena.h"
 #include "core/error.h"
@@ -146,8 +147,9 @@ static wcodec_status list_lossy(const wcodec_reader *reader, uint64_t file,
         struct wcodec_loss loss;
         if (!wcodec_loss_of(index, e, &loss))
             continue;
-        if (options->lossy != WCODEC_LOSSY_NONE &&
-            wcodec_encode_options_weights(options, e->name)) {
+        if ((options->lossy != WCODEC_LOSSY_NONE &&
+             wcodec_encode_options_weights(options, e->name)) ||
+            wcodec_tables_has(options, e)) {
             wcodec_fail(err, WCODEC_ERROR_USAGE,
                         "it is approximated already, with errors up to %.4g: loss upon loss could "
                         "not be stated; code the original with loss, or exclude this tensor",

@@ -8,6 +8,7 @@
 #include "format/base_fetch.h"
 #include "sync/coder.h"
 #include "write/encode_options.h"
+#include "write/tables.h"
 #include "write/writer.h"
 #include <errno.h>
 #include <string.h>
@@ -117,8 +118,9 @@ static wcodec_status check_encoding(const wcodec_encode_options *e, wcodec_error
 {
     if (e->tune != WCODEC_TUNE_SIZE || e->raw || e->strict || e->include != NULL ||
         e->exclude != NULL || e->name != NULL || e->mode != 0 || e->mtime != -1 ||
-        e->lossy != WCODEC_LOSSY_NONE || e->times != NULL || e->write_at != NULL ||
-        e->index_first || e->onnx_model != NULL || e->onnx_location != NULL || e->bases != NULL)
+        e->lossy != WCODEC_LOSSY_NONE || wcodec_tables_wanted(e) || e->times != NULL ||
+        e->write_at != NULL || e->index_first || e->onnx_model != NULL ||
+        e->onnx_location != NULL || e->bases != NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "of the encode options of a message only level, tile_log2, profile, "
                            "predict, no_verify and progress can be set");

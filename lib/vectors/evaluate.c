@@ -4,6 +4,7 @@
 #include "coding/floats.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "encode/recall.h"
 #include "vectors/vectors.h"
 
 #include <inttypes.h>
@@ -19,17 +20,6 @@ struct recall {
     size_t *found;  /* of each query: neighbours that are in both lists */
     uint64_t *near; /* 2 k of each query: keys of distance and row, each k ascending */
 };
-
-void wcodec_vectors_insert(uint64_t *near, size_t k, uint64_t key)
-{
-    size_t at = k;
-    if (key >= near[k - 1])
-        return;
-    while (at > 1 && near[at - 2] > key)
-        at--;
-    memmove(near + at, near + at - 1, (k - at) * sizeof *near);
-    near[at - 1] = key;
-}
 
 static void search(void *opaque, size_t q)
 {
@@ -47,8 +37,8 @@ static void search(void *opaque, size_t q)
             continue;
         const float d = wcodec_vectors_distance(query, work->rows + i * work->width, work->width),
                     r = wcodec_vectors_distance(query, anchor, work->width);
-        wcodec_vectors_insert(exact, k, (uint64_t)wcodec_f32_bits(d) << 32 | i);
-        wcodec_vectors_insert(coded, k, (uint64_t)wcodec_f32_bits(r) << 32 | i);
+        wcodec_recall_insert(exact, k, (uint64_t)wcodec_f32_bits(d) << 32 | i);
+        wcodec_recall_insert(coded, k, (uint64_t)wcodec_f32_bits(r) << 32 | i);
     }
     wcodec_cancel_count(&recall->work->cancel, wcodec_vectors_passes(work, 1));
     recall->found[q] = 0;

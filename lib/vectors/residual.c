@@ -4,24 +4,18 @@
 /* How exact residuals are: the scale for bits that are asked for, or for a recall. One scale for
  * all anchors has the least mean squared error at a rate of entropy coding. */
 #include "core/error.h"
-#include "core/memory.h"
+#include "encode/recall.h"
 #include "vectors/segment.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 enum {
     SAMPLE = 1 << 20, /* elements */
     HALVINGS = 20,
-    QUERIES = 200,
-    CHUNKS = 32, /* tasks of a scan */
-    ROWS = 8,    /* that a task has decoded at once */
-    LANES = WCODEC_NEAREST_LANES,
     STEPS = 8, /* of a bit */
     BITS_FIRST = 1,
-    BITS_LAST = 7,
-    NEAREST = WCODEC_RECALL_NEAREST
+    BITS_LAST = 7
 };
 
 /* Of which scales beyond subnormal ones are made: a scale of 0 would make residuals of 0 / 0. */
@@ -97,131 +91,39 @@ float wcodec_vectors_scale_of_bits(const struct wcodec_vectors_work *work, doubl
     return (float)low;
 }
 
-struct scan {
-    struct wcodec_vectors_work *work;
-    size_t queries, k, panels;
-    size_t scratch;  /* numbers of a chunk */
-    float scale;     /* 0: rows as they are */
-    float *lanes;    /* queries, as the kernel takes them */
-    float *decoded;  /* of each chunk ROWS rows, and then their distances to all queries */
-    uint64_t *near;  /* of each chunk, of each query, k keys */
-    uint64_t *exact; /* of each query */
-    uint64_t *coded;
+struct decoding {
+    const struct wcodec_vectors_work *work;
+    float scale;
 };
 
-static size_t self_of(const struct scan *scan, size_t q)
+static void rows_as_they_are(const void *opaque, size_t first, size_t count, float *to)
 {
-    return (size_t)((uint64_t)q * scan->work->n / scan->queries);
+    const struct wcodec_vectors_work *work = opaque;
+    memcpy(to, work->rows + first * work->width, count * work->width * sizeof *to);
 }
 
-static void decode_rows(const struct scan *scan, size_t first, size_t count, float *to)
+static void decode_rows(const void *opaque, size_t first, size_t count, float *to)
 {
-    const struct wcodec_vectors_work *work = scan->work;
+    const struct decoding *decoding = opaque;
+    const struct wcodec_vectors_work *work = decoding->work;
     for (size_t i = 0; i < count; i++) {
         const float *row = work->rows + (first + i) * work->width,
                     *anchor = work->anchors + work->index[first + i] * work->width;
         for (size_t j = 0; j < work->width; j++)
-            to[i * work->width + j] = wcodec_vectors_restore(
-                anchor[j], scan->scale, wcodec_vectors_quantise(row[j], anchor[j], scan->scale));
+            to[i * work->width + j] =
+                wcodec_vectors_restore(anchor[j], decoding->scale,
+                                       wcodec_vectors_quantise(row[j], anchor[j], decoding->scale));
     }
 }
 
-static void scan_chunk(void *opaque, size_t chunk)
+static wcodec_status count_pass(struct wcodec_vectors_work *work, wcodec_error *err)
 {
-    const struct scan *scan = opaque;
-    struct wcodec_vectors_work *work = scan->work;
-    const size_t begin = (size_t)((uint64_t)chunk * work->n / CHUNKS),
-                 end = (size_t)((uint64_t)(chunk + 1) * work->n / CHUNKS), k = scan->k;
-    float *decoded = scan->decoded + chunk * scan->scratch, *sums = decoded + ROWS * work->width;
-    uint64_t *near = scan->near + chunk * scan->queries * k;
-    memset(near, 0xFF, scan->queries * k * sizeof *near);
-    for (size_t i = begin, some; i < end; i += some) {
-        some = end - i < ROWS ? end - i : ROWS;
-        if (wcodec_cancel_poll(&work->cancel))
-            return;
-        if (scan->scale != 0)
-            decode_rows(scan, i, some, decoded);
-        work->dsp.distances(scan->scale != 0 ? decoded : work->rows + i * work->width, some,
-                            work->width, scan->lanes, scan->panels, sums);
-        for (size_t r = 0; r < some; r++)
-            for (size_t q = 0; q < scan->queries; q++)
-                if (self_of(scan, q) != i + r)
-                    wcodec_vectors_insert(
-                        near + q * k, k,
-                        (uint64_t)wcodec_f32_bits(sums[r * scan->panels * LANES + q]) << 32 |
-                            (i + r));
-    }
-}
-
-/* The k nearest of each query to `to`. */
-static wcodec_status run_scan(struct scan *scan, float scale, uint64_t *to, wcodec_error *err)
-{
-    struct wcodec_vectors_work *work = scan->work;
-    scan->scale = scale;
-    wcodec_run(work->context, scan_chunk, scan, CHUNKS);
-    wcodec_status status = wcodec_cancel_check(&work->cancel, err);
-    if (status == WCODEC_OK)
-        status = wcodec_reporter_add(&work->reporter, wcodec_vectors_passes(work, 1), err);
-    memcpy(to, scan->near, scan->queries * scan->k * sizeof *to);
-    for (size_t i = scan->queries * scan->k; i < CHUNKS * scan->queries * scan->k; i++)
-        wcodec_vectors_insert(to + i % (scan->queries * scan->k) / scan->k * scan->k, scan->k,
-                              scan->near[i]);
-    return status;
-}
-
-/* Rows as far as the k-th count as found: where distances are equal, their order says nothing. */
-static double recall_of(const struct scan *scan)
-{
-    const struct wcodec_vectors_work *work = scan->work;
-    size_t found = 0;
-    for (size_t q = 0; q < scan->queries; q++) {
-        const float *query = work->rows + self_of(scan, q) * work->width;
-        const uint64_t last = scan->exact[q * scan->k + scan->k - 1] >> 32;
-        for (size_t i = 0; i < scan->k; i++) {
-            const uint32_t row = (uint32_t)scan->coded[q * scan->k + i];
-            found += wcodec_f32_bits(wcodec_vectors_distance(query, work->rows + row * work->width,
-                                                             work->width)) <= last;
-        }
-    }
-    return (double)found / ((double)scan->queries * (double)scan->k);
-}
-
-static wcodec_status start_scan(struct scan *scan, wcodec_error *err)
-{
-    struct wcodec_vectors_work *work = scan->work;
-    const wcodec_allocator *allocator = &work->context->allocator;
-    const uint64_t keys = (uint64_t)scan->queries * scan->k;
-    scan->panels = (scan->queries + LANES - 1) / LANES;
-    scan->scratch = ROWS * (work->width + scan->panels * LANES);
-    scan->lanes = wcodec_alloc_array(allocator, scan->panels * LANES, work->width * sizeof(float));
-    scan->decoded = wcodec_alloc_array(allocator, CHUNKS, scan->scratch * sizeof(float));
-    scan->near = wcodec_alloc_array(allocator, CHUNKS * keys, sizeof *scan->near);
-    scan->exact = wcodec_alloc_array(allocator, keys, sizeof *scan->exact);
-    scan->coded = wcodec_alloc_array(allocator, keys, sizeof *scan->coded);
-    if (scan->lanes == NULL || scan->decoded == NULL || scan->near == NULL || scan->exact == NULL ||
-        scan->coded == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu queries",
-                           scan->queries);
-    for (size_t q = 0; q < scan->panels * LANES; q++)
-        wcodec_vectors_put_lane(
-            scan->lanes, q, q < scan->queries ? work->rows + self_of(scan, q) * work->width : NULL,
-            work->width, 0);
-    return run_scan(scan, 0, scan->exact, err);
-}
-
-static void end_scan(struct scan *scan)
-{
-    const wcodec_allocator *allocator = &scan->work->context->allocator;
-    wcodec_free(allocator, scan->lanes);
-    wcodec_free(allocator, scan->decoded);
-    wcodec_free(allocator, scan->near);
-    wcodec_free(allocator, scan->exact);
-    wcodec_free(allocator, scan->coded);
+    return wcodec_reporter_add(&work->reporter, wcodec_vectors_passes(work, 1), err);
 }
 
 /* The least number of steps of a bit that reaches it, by halving. */
-static wcodec_status choose(struct scan *scan, double wanted, float *scale, double *recall,
-                            wcodec_error *err)
+static wcodec_status choose(struct wcodec_recall *scan, struct wcodec_vectors_work *work,
+                            double wanted, float *scale, double *recall, wcodec_error *err)
 {
     unsigned low = 0, high = (BITS_LAST - BITS_FIRST) * STEPS + 1;
     double most = 0;
@@ -229,14 +131,16 @@ static wcodec_status choose(struct scan *scan, double wanted, float *scale, doub
     while (low < high) {
         const unsigned middle = (low + high) / 2;
         const double bits = BITS_FIRST + (double)middle / STEPS;
-        const float made = wcodec_vectors_scale_of_bits(scan->work, bits);
-        const wcodec_status status = run_scan(scan, made, scan->coded, err);
+        const struct decoding made = {work, wcodec_vectors_scale_of_bits(work, bits)};
+        double reached;
+        wcodec_status status = wcodec_recall_measure(scan, decode_rows, &made, &reached, err);
+        if (status == WCODEC_OK)
+            status = count_pass(work, err);
         if (status != WCODEC_OK)
             return status;
-        const double reached = recall_of(scan);
         most = fmax(most, reached);
         if (reached >= wanted) {
-            *scale = made;
+            *scale = made.scale;
             *recall = reached;
             high = middle;
         } else
@@ -252,16 +156,22 @@ static wcodec_status choose(struct scan *scan, double wanted, float *scale, doub
 wcodec_status wcodec_vectors_scale_of_recall(struct wcodec_vectors_work *work, double wanted,
                                              float *scale, double *recall, wcodec_error *err)
 {
-    struct scan scan = {.work = work, .queries = work->n < QUERIES ? work->n : QUERIES};
-    scan.k = work->n > NEAREST ? NEAREST : work->n - 1;
-    if (scan.k == 0) {
+    struct wcodec_recall scan = {.context = work->context,
+                                 .cancel = &work->cancel,
+                                 .n = work->n,
+                                 .width = work->width,
+                                 .rows = rows_as_they_are,
+                                 .opaque = work};
+    if (work->n == 1) {
         *scale = wcodec_vectors_scale_of_bits(work, BITS_LAST);
         *recall = 1;
         return WCODEC_OK;
     }
-    wcodec_status status = start_scan(&scan, err);
+    wcodec_status status = wcodec_recall_begin(&scan, err);
     if (status == WCODEC_OK)
-        status = choose(&scan, wanted, scale, recall, err);
-    end_scan(&scan);
+        status = count_pass(work, err);
+    if (status == WCODEC_OK)
+        status = choose(&scan, work, wanted, scale, recall, err);
+    wcodec_recall_end(&scan);
     return status;
 }

@@ -20,8 +20,7 @@
 #define WCODEC_SEGMENT_RESIDUALS "vectors.residuals"
 
 enum {
-    WCODEC_RESIDUAL_MAX = 127, /* largest magnitude that is written */
-    WCODEC_RECALL_NEAREST = 10
+    WCODEC_RESIDUAL_MAX = 127 /* largest magnitude that is written */
 };
 
 /* The element that a residual decodes to. */

@@ -108,7 +108,5 @@ float wcodec_vectors_element(wcodec_dtype dtype, const uint8_t *data, uint64_t i
 /* The anchors of an object in place of those that there are. */
 wcodec_status wcodec_vectors_take_anchors(struct wcodec_vectors_work *work, const wcodec_vectors *v,
                                           wcodec_error *err);
-/* Keep the k least keys, ascending. */
-void wcodec_vectors_insert(uint64_t *near, size_t k, uint64_t key);
 
 #endif

@@ -10,7 +10,9 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "encode/assemble.h"
+#include "encode/recall.h"
 #include "format/base_fetch.h"
+#include "write/tables.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -233,10 +235,13 @@ void wcodec_write_batch_add(struct wcodec_write_batch *batch, const struct wcode
     WCODEC_ASSERT(batch->count == 0 || batch->by_coder == by_coder);
     batch->by_coder = by_coder;
     /* With loss asked for, patterns say what it is for; the others are weights all the same. */
-    const bool lossy = batch->settings.lossy != WCODEC_LOSSY_NONE && what->is_tensor;
+    const bool lossy = batch->settings.lossy != WCODEC_LOSSY_NONE && what->is_tensor,
+               anchored = weights && wcodec_tables_has(batch->options, what);
+    const bool is_lossy = weights && lossy && (anchored || !batch->settings.tables.alone);
     batch->items[batch->count++] = (struct wcodec_write_batch_item){.what = *what,
                                                                     .weights = weights || lossy,
-                                                                    .lossy = weights && lossy,
+                                                                    .lossy = is_lossy,
+                                                                    .anchored = anchored,
                                                                     .at = batch->size,
                                                                     .alias = UINT64_MAX};
     batch->size += what->size;
@@ -383,6 +388,8 @@ static void code_here(struct work *w, size_t i, const uint8_t *data)
     /* A writer's only item that is no tensor is its header. */
     settings.quick = b->source == NULL && !item->what.is_tensor;
     settings.lossy = item->lossy ? settings.lossy : WCODEC_LOSSY_NONE;
+    if (item->anchored)
+        wcodec_tables_settings(&settings);
     if (wcodec_cancel_poll(settings.cancel))
         status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     const uint64_t time = wcodec_phase_begin(&b->phases);
@@ -576,7 +583,8 @@ static wcodec_status find_alias(struct wcodec_write_batch *b, size_t i, wcodec_e
     /* What comes of equal bytes depends on their type and view too. */
     if (may_be_lossy(item))
         item->hash.low +=
-            (matrix_columns(&item->what) * 256 + item->what.dtype + 1) * 0x9E3779B97F4A7C15u;
+            ((matrix_columns(&item->what) * 2 + item->anchored) * 256 + item->what.dtype + 1) *
+            0x9E3779B97F4A7C15u;
     wcodec_status status = b->by_coder
                                ? wcodec_dedup_find_read(b->dedup, item->hash, b->begin + item->at,
                                                         item->what.size, &item->alias, err)
@@ -618,11 +626,15 @@ uint64_t wcodec_write_batch_beside(const struct wcodec_encode_settings *settings
     return settings->fragments || settings->records ? size : 0;
 }
 
-/* and a sample of blocks, costs and figures while the step is searched. */
+/* and a sample of blocks, costs and figures while the step is searched; of tables anchors in three
+ * forms, and what a recall is measured with. */
 static uint64_t lossy_planning(const struct wcodec_encode_settings *settings, uint64_t size)
 {
-    const uint64_t sample = 6 * size < 5 << 19 ? 6 * size : 5 << 19;
-    return settings->lossy != WCODEC_LOSSY_NONE ? sample + (384 << 10) : 0;
+    const uint64_t sample = 6 * size < 5 << 19 ? 6 * size : 5 << 19,
+                   table = 14 * size < 54 << 20 ? 14 * size : 54 << 20;
+    if (settings->lossy == WCODEC_LOSSY_NONE)
+        return 0;
+    return sample + (384 << 10) + (settings->tables.on ? table : 0);
 }
 
 /* What planning takes for one item: samples, counts, and zstd's look. From level 5 on zstd may be
@@ -784,9 +796,16 @@ static void settle_pending(struct work *w)
     wcodec_run(w->batch->context, settle_task, w, w->batch->pending_count);
 }
 
-static void log_lossless(wcodec_context *context, const struct wcodec_write_batch_item *item)
+static void log_lossy(const struct wcodec_write_batch *b,
+                      const struct wcodec_write_batch_item *item)
 {
+    wcodec_context *context = b->context;
     const char *reason = item->coded.lossless;
+    if (item->coded.recall > 0 && wcodec_log_wants(context, WCODEC_LOG_INFO))
+        wcodec_log(context, WCODEC_LOG_INFO, "tensor \"%.200s\" reaches a recall@%d of %.4f",
+                   item->what.name, (int)WCODEC_RECALL_NEAREST, item->coded.recall);
+    if (b->settings.tables.alone && !item->anchored)
+        return;
     if (item->weights && !item->lossy && wcodec_lossy_dtype((wcodec_dtype)item->what.dtype))
         reason = "its name is left out";
     if (reason && wcodec_log_wants(context, WCODEC_LOG_INFO))
@@ -820,7 +839,7 @@ static void write_pending(void *argument)
     for (size_t i = 0; i < b->pending_count && status == WCODEC_OK; i++) {
         const struct wcodec_write_batch_item *item = &b->pending[i];
         if (b->settings.lossy != WCODEC_LOSSY_NONE && item->is_coded)
-            log_lossless(b->context, item);
+            log_lossy(b, item);
         if (item->alias != UINT64_MAX)
             status = wcodec_output_alias(b->output, &item->what, item->alias, &error);
         else

@@ -28,6 +28,7 @@ struct wcodec_write_batch_item {
     struct wcodec_entry what;
     bool weights;   /* code as a weight tensor; else in chunks */
     bool lossy;     /* may be coded with loss, where that is asked for */
+    bool anchored;  /* likewise, and by anchors */
     uint64_t at;    /* in the batch's bytes */
     uint64_t alias; /* number of the entry that it equals, UINT64_MAX: none */
     struct wcodec_dedup_hash hash;
@@ -44,6 +45,7 @@ struct wcodec_write_batch {
     wcodec_context *context;
     const struct wcodec_source *source; /* NULL: the caller sets `bytes` */
     struct wcodec_encode_settings settings;
+    const wcodec_encode_options *options;   /* say which tables are coded by anchors */
     const wcodec_bases *bases;              /* NULL: nothing is coded against a base */
     size_t writers;                         /* at most so many threads write; 0: a share of all */
     const struct wcodec_write_coder *coder; /* NULL: all is coded here */

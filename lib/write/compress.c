@@ -7,6 +7,7 @@
 #include "write/batch.h"
 #include "write/encode_options.h"
 #include "write/part.h"
+#include "write/tables.h"
 #include "format/geometry.h"
 #include "format/layout.h"
 #include "format/loss.h"
@@ -217,6 +218,19 @@ static wcodec_status compress_blobs(struct compressor *c, uint64_t begin, uint64
     return status;
 }
 
+static struct wcodec_entry entry_of(const void *layout, uint64_t i)
+{
+    const struct wcodec_layout_tensor *t = &((const struct wcodec_file_layout *)layout)->tensors[i];
+    return (struct wcodec_entry){.is_tensor = true,
+                                 .dtype = t->dtype,
+                                 .name = t->name,
+                                 .dtype_name = t->dtype_name,
+                                 .rank = t->rank,
+                                 .shape = t->shape,
+                                 .size = t->size,
+                                 .u.geometry = t->geometry};
+}
+
 static wcodec_status compress_tensors(struct compressor *c, wcodec_error *err)
 {
     const struct wcodec_file_layout *l = c->layout;
@@ -228,14 +242,7 @@ static wcodec_status compress_tensors(struct compressor *c, wcodec_error *err)
     }
     for (uint64_t i = 0; i < l->count && status == WCODEC_OK; i++) {
         const struct wcodec_layout_tensor *t = &l->tensors[i];
-        struct wcodec_entry what = {.is_tensor = true,
-                                    .dtype = t->dtype,
-                                    .name = t->name,
-                                    .dtype_name = t->dtype_name,
-                                    .rank = t->rank,
-                                    .shape = t->shape,
-                                    .size = t->size,
-                                    .u.geometry = t->geometry};
+        const struct wcodec_entry what = entry_of(l, i);
         status = compress_blobs(c, at, t->offset, err);
         if (status == WCODEC_OK)
             status = add_item(c, &what, wcodec_encode_options_weights(&c->options, t->name), err);
@@ -323,6 +330,9 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
     if (status == WCODEC_OK)
         status = examine(c, err);
     if (status == WCODEC_OK)
+        status = wcodec_tables_check(&c->options, entry_of, c->layout,
+                                     c->layout != NULL ? c->layout->count : 0, err);
+    if (status == WCODEC_OK)
         status = plan_memory(c, err);
     if (status != WCODEC_OK)
         return status;
@@ -394,8 +404,11 @@ wcodec_status wcodec_compress_source(wcodec_context *context,
     wcodec_reporter_init(&c.reporter, &c.options.progress, c.source.size);
     wcodec_dedup_init(&c.dedup, context, &c.source);
     c.part = (struct wcodec_file_part){.begin = c.options.part_begin, .end = c.options.part_end};
-    c.batch = (struct wcodec_write_batch){
-        .context = context, .source = &c.source, .output = &c.output, .dedup = &c.dedup};
+    c.batch = (struct wcodec_write_batch){.context = context,
+                                          .source = &c.source,
+                                          .output = &c.output,
+                                          .dedup = &c.dedup,
+                                          .options = &c.options};
     wcodec_phases_begin(&c.batch.phases, c.options.times);
     wcodec_encode_options_settings(&c.options, &c.batch.settings);
     c.batch.bases = c.options.bases;

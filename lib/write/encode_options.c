@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "write/encode_options.h"
+#include "write/tables.h"
 #include "format/names.h"
 #include "core/error.h"
 #include "core/options.h"
@@ -10,6 +11,8 @@
 #include <string.h>
 
 enum { DEFAULT_LEVEL = 3 };
+
+static const double default_recall = 0.95;
 
 static const wcodec_encode_options defaults = {.level = DEFAULT_LEVEL, .mtime = -1};
 
@@ -37,6 +40,31 @@ static wcodec_status check_lossy(const wcodec_encode_options *o, wcodec_error *e
     if (o->lossy == WCODEC_LOSSY_ERROR && o->lossy_scale == WCODEC_LOSSY_SCALE_ROW)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "scales of rows cannot keep to one largest error");
+    return WCODEC_OK;
+}
+
+static wcodec_status check_tables(wcodec_encode_options *o, wcodec_error *err)
+{
+    if (!wcodec_tables_wanted(o))
+        return o->vectors_anchors == 0
+                   ? WCODEC_OK
+                   : wcodec_fail(err, WCODEC_ERROR_USAGE,
+                                 "vectors_anchors without vectors_bits or vectors_recall");
+    if (o->vectors_bits != 0 && !(o->vectors_bits >= 0.01 && o->vectors_bits <= 32))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "vectors of %g bits an element, expected 0.01 to 32", o->vectors_bits);
+    if (o->vectors_recall != 0 && !(o->vectors_recall > 0 && o->vectors_recall < 1))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "a recall is above 0 and below 1, and not %g",
+                           o->vectors_recall);
+    if (o->vectors_bits != 0 && o->vectors_recall != 0)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "either bits are asked for, or a recall, and not both");
+    if (o->raw || o->bases != NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "vectors are coded by anchors neither in opaque bytes nor against a "
+                           "base");
+    if (o->vectors_bits == 0 && o->vectors_recall == 0)
+        o->vectors_recall = default_recall;
     return WCODEC_OK;
 }
 
@@ -79,6 +107,8 @@ wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "a part without bytes");
     status = check_lossy(&o, err);
     if (status == WCODEC_OK)
+        status = check_tables(&o, err);
+    if (status == WCODEC_OK)
         *options = o;
     return status;
 }
@@ -86,6 +116,7 @@ wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
 void wcodec_encode_options_settings(const wcodec_encode_options *options,
                                     struct wcodec_encode_settings *settings)
 {
+    const bool tables = wcodec_tables_wanted(options), alone = options->lossy == WCODEC_LOSSY_NONE;
     *settings = (struct wcodec_encode_settings){
         .level = options->level,
         .latency = options->tune == WCODEC_TUNE_LATENCY,
@@ -96,9 +127,14 @@ void wcodec_encode_options_settings(const wcodec_encode_options *options,
         .verify = !options->no_verify,
         .weights = true,
         .predict = (uint8_t)options->predict,
-        .lossy = (uint8_t)options->lossy,
+        .lossy = (uint8_t)(tables && alone ? WCODEC_LOSSY_BITS : options->lossy),
         .lossy_rows = options->lossy_scale == WCODEC_LOSSY_SCALE_ROW,
         .lossy_value = options->lossy_value,
+        .tables = {.on = tables,
+                   .alone = tables && alone,
+                   .anchors = options->vectors_anchors,
+                   .bits = options->vectors_bits,
+                   .recall = options->vectors_recall},
         .delta = options->bases != NULL,
     };
 }
@@ -144,6 +180,8 @@ wcodec_status wcodec_encode_options_keep(wcodec_encode_options *options, struct 
     wcodec_status status = keep_patterns(&options->include, arena, err);
     if (status == WCODEC_OK)
         status = keep_patterns(&options->exclude, arena, err);
+    if (status == WCODEC_OK)
+        status = keep_patterns(&options->vectors, arena, err);
     if (status != WCODEC_OK || !options->name)
         return status;
     options->name = wcodec_arena_text(arena, options->name, strlen(options->name));
@@ -160,7 +198,7 @@ wcodec_status wcodec_encode_options_note(const wcodec_encode_options *options,
         .tile_log2 = (uint8_t)options->tile_log2,
         .predict = (uint8_t)options->predict,
         .patterns = options->include != NULL || options->exclude != NULL,
-        .lossy = options->lossy != WCODEC_LOSSY_NONE,
+        .lossy = options->lossy != WCODEC_LOSSY_NONE || wcodec_tables_wanted(options),
     };
     output->index.mode = options->mode & 07777;
     output->index.mtime = options->mtime < 0 ? -1 : options->mtime;

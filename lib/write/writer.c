@@ -7,6 +7,7 @@
 #include "write/batch.h"
 #include "write/declared.h"
 #include "write/encode_options.h"
+#include "write/tables.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/progress.h"
@@ -52,8 +53,10 @@ wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn writ
     w->options = own;
     wcodec_arena_init(&w->arena, allocator);
     wcodec_declared_init(&w->declared, &w->arena);
-    w->batch = (struct wcodec_write_batch){
-        .context = context, .output = &w->output, .memory = WCODEC_WRITE_BATCH_MEMORY};
+    w->batch = (struct wcodec_write_batch){.context = context,
+                                           .options = &w->options,
+                                           .output = &w->output,
+                                           .memory = WCODEC_WRITE_BATCH_MEMORY};
     wcodec_encode_options_settings(&own, &w->batch.settings);
     w->batch.bases = own.bases;
     status = wcodec_output_init(context, write, own.write_at, opaque, &w->output, err);
@@ -183,12 +186,20 @@ static wcodec_status code_placed(wcodec_writer *w, const struct wcodec_entry *wh
     return status;
 }
 
+static struct wcodec_entry declared_tensor(const void *declared, uint64_t i)
+{
+    return ((const struct wcodec_declared *)declared)->tensors[i];
+}
+
 /* All is declared: the header is the first entry. */
 static wcodec_status start(wcodec_writer *w, wcodec_error *err)
 {
     uint8_t *header;
     uint64_t size;
-    wcodec_status status = wcodec_declared_header(&w->declared, &header, &size, err);
+    wcodec_status status = wcodec_tables_check(&w->options, declared_tensor, &w->declared,
+                                               w->declared.names.count, err);
+    if (status == WCODEC_OK)
+        status = wcodec_declared_header(&w->declared, &header, &size, err);
     if (status != WCODEC_OK) {
         w->stage = FAILED;
         return status;

@@ -356,6 +356,7 @@ class wcodec_tensor_info(Structure):
     largest_error: float
     mean_squared_error: float
     mean_square: float
+    anchors: int
     reserved: Any
     _fields_ = (
         ("name", c_char_p),
@@ -386,7 +387,8 @@ class wcodec_tensor_info(Structure):
         ("largest_error", c_double),
         ("mean_squared_error", c_double),
         ("mean_square", c_double),
-        ("reserved", c_uint64 * 16),
+        ("anchors", c_uint64),
+        ("reserved", c_uint64 * 15),
     )
 
 
@@ -513,6 +515,10 @@ class wcodec_encode_options(Structure):
     part_begin: int
     part_end: int
     copy_at: Any
+    vectors: Any
+    vectors_anchors: int
+    vectors_bits: float
+    vectors_recall: float
     _fields_ = (
         ("struct_size", c_size_t),
         ("level", c_int),
@@ -541,6 +547,10 @@ class wcodec_encode_options(Structure):
         ("part_begin", c_uint64),
         ("part_end", c_uint64),
         ("copy_at", wcodec_copy_at_fn),
+        ("vectors", POINTER(c_char_p)),
+        ("vectors_anchors", c_uint64),
+        ("vectors_bits", c_double),
+        ("vectors_recall", c_double),
     )
 
 

@@ -121,6 +121,8 @@ def _coding(handle: ctypes.c_void_p, number: int, info: c.wcodec_tensor_info) ->
     if info.mode_count:
         coded = result["kind"] == "lossy"
         result["transform" if coded else "predict"] = _modes(info)
+    if result["kind"] == "anchored":
+        result["anchors"] = info.anchors
     if result["kind"] == "delta":
         result["delta"] = _delta(handle, number)
     if info.alias_of != _NONE:

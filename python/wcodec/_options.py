@@ -36,6 +36,39 @@ def _lossy(options: c.wcodec_encode_options, text: str) -> None:
     options.lossy_value = value
 
 
+def _vectors(
+    options: c.wcodec_encode_options,
+    tables: bool | Sequence[str],
+    anchors: int | None,
+    bits: float | None,
+    recall: float | None,
+) -> None:
+    if not tables:
+        if anchors is not None or bits is not None or recall is not None:
+            raise UsageError("vectors_anchors, vectors_bits and vectors_recall need vectors")
+        return
+    for what, value in (("vectors_bits", bits), ("vectors_recall", recall)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise UsageError(f"{what} is {value!r}: expected a number")
+    if anchors is not None:
+        if isinstance(anchors, bool) or not isinstance(anchors, int) or not 0 < anchors <= 1 << 21:
+            raise UsageError(f"vectors_anchors is {anchors!r}: expected 1 to 2097152")
+        options.vectors_anchors = anchors
+    if tables is not True:
+        options.vectors = _patterns(tables, "vectors")
+    if bits is not None and recall is not None:
+        raise UsageError("vectors_bits and vectors_recall exclude each other")
+    if bits is not None:
+        if not 0.01 <= bits <= 32:
+            raise UsageError(f"vectors_bits is {bits!r}: expected 0.01 to 32")
+        options.vectors_bits = bits
+    else:
+        recall = 0.95 if recall is None else recall
+        if not 0 < recall < 1:
+            raise UsageError(f"vectors_recall is {recall!r}: expected above 0 and below 1")
+        options.vectors_recall = recall
+
+
 def _patterns(values: Sequence[str], what: str) -> Any:
     if isinstance(values, str) or not all(isinstance(v, str) and "\0" not in v for v in values):
         raise UsageError(f"{what} is {values!r}: expected a list of patterns")
@@ -52,6 +85,10 @@ def encode_options(
     predict: str = "auto",
     lossy: str | None = None,
     lossy_scale: str = "tensor",
+    vectors: bool | Sequence[str] = False,
+    vectors_anchors: int | None = None,
+    vectors_bits: float | None = None,
+    vectors_recall: float | None = None,
     raw: bool = False,
     strict: bool = False,
     verify: bool = True,
@@ -72,6 +109,13 @@ def encode_options(
         predict: "auto", "none", "left", "top", "average", "planar", "paeth" or "wht".
         lossy: None, "snr:DB", "error:E" or "bits:N": tensors of bf16, f16 and f32 are approximated.
         lossy_scale: "tensor" or "row".
+        vectors: True, or patterns of tensor names: tables of vectors [n, d] are approximated by
+            anchors, indices and residuals, whatever lossy says of other tensors. Each pattern must
+            match one; True takes tables of at least 2048 rows and six times as many as columns.
+        vectors_anchors: so many for each table; None: by its rows.
+        vectors_bits: at most so many bits an element of these.
+        vectors_recall: or the recall@10 of their rows that is reached, in as few bits as that
+            takes; None, without vectors_bits: 0.95.
         raw: treat the input as opaque bytes.
         strict: an input in which no tensors are found is an error instead of opaque.
         verify: decode and compare what was coded.
@@ -97,6 +141,7 @@ def encode_options(
         options.tile_log2 = tile.bit_length() - 1
     if lossy is not None and lossy != "none":
         _lossy(options, lossy)
+    _vectors(options, vectors, vectors_anchors, vectors_bits, vectors_recall)
     options.raw, options.strict, options.no_verify = int(raw), int(strict), int(not verify)
     if include:
         options.include = _patterns(include, "include")

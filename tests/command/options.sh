@@ -19,8 +19,8 @@ value_of () {
     index) echo '=end' ;;
     base|from) echo '=x' ;;
     base-depth) echo '=8' ;;
-    threads|iterations|anchors|max-iterations|seed|cooling|step|tolerance|min-changes|maintenance|queries|nearest|first-id|probes|bits) echo '=1' ;;
-    recall) echo '=0.5' ;;
+    threads|iterations|anchors|max-iterations|seed|cooling|step|tolerance|min-changes|maintenance|queries|nearest|first-id|probes|bits|vectors-anchors|vectors-bits) echo '=1' ;;
+    recall|vectors-recall) echo '=0.5' ;;
     metric) echo '=l2' ;;
     schedule) echo '=best' ;;
     reduce) echo '=plain' ;;

@@ -130,7 +130,10 @@ def test_what_cannot_be_opened(tmp_path):
         {"level": 0}, {"level": 10}, {"level": True}, {"level": "3"}, {"tune": "x"}, {"tile": 5},
         {"profile": "p9"}, {"predict": 3}, {"lossy": "x"}, {"lossy": "bits"}, {"lossy": "bits:x"},
         {"lossy": "none:1"}, {"lossy": "bits:99"}, {"lossy_scale": "column"}, {"include": "w*"},
-        {"include": [1]}, {"name": "\0"},
+        {"include": [1]}, {"name": "\0"}, {"vectors": "w"}, {"vectors": [1]}, {"vectors_bits": 4},
+        {"vectors": True, "vectors_bits": 33}, {"vectors": True, "vectors_bits": "4"},
+        {"vectors": True, "vectors_recall": 1}, {"vectors": True, "vectors_anchors": 0},
+        {"vectors": True, "vectors_bits": 4, "vectors_recall": 0.9}, {"vectors": ["none"]},
     ],
 )  # fmt: skip
 def test_wrong_options(original, options):
@@ -139,6 +142,29 @@ def test_wrong_options(original, options):
     assert os.listdir(original.parent) == [original.name]
     with pytest.raises(TypeError):
         wcodec.compress(original, no_such_option=1)
+
+
+def test_tables_of_vectors(tmp_path):
+    table = np.random.default_rng(1).standard_normal(2100 * 16).astype("<f4").tobytes()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(
+        safetensors_bytes({"e": ("F32", (2100, 16), table), "h": ("F32", (40, 32), table[:5120])})
+    )
+
+    def coded(**options):
+        made = wcodec.compress(path, force=True, **options)
+        tensors = wcodec.info(made["output"])["files"][0]["tensors"]
+        return {t["name"]: t for t in tensors if t["lossy"]}
+
+    all_tables = coded(vectors=True, vectors_bits=4.5)
+    assert list(all_tables) == ["e"]
+    assert all_tables["e"]["coding"]["anchors"] == 16
+    assert all_tables["e"]["coded_bytes"] * 8 <= 4.5 * 2100 * 16
+    named = coded(vectors=["h"], vectors_anchors=17, vectors_recall=0.8)
+    assert list(named) == ["h"]
+    assert named["h"]["coding"]["anchors"] == 17
+    with pytest.raises(wcodec.UsageError, match="fewer rows than anchors"):
+        coded(vectors=["h"], vectors_anchors=41)
 
 
 def test_options_do_what_they_say(original):

@@ -4,59 +4,14 @@
 /* Tables of vectors that are coded with loss: when anchors are taken, and what they save; decoded
  * whole and by rows, restored, loaded, within little memory, copied, without an index, damaged. */
 #include "support_model.h"
+#include "support_table.h"
 
-#include "coding/lossy.h"
 #include "read/reader.h"
 #include <math.h>
 #include <wcodec/resident.h>
 #include <wcodec/writer.h>
 
 enum { ROWS = 3000, COLUMNS = 32, CENTRES = 12 };
-
-struct table {
-    wcodec_dtype dtype;
-    uint64_t rows, columns;
-    uint8_t *data;
-    size_t size;
-};
-
-/* About Gaussian, of deviation 1. */
-static double noise(uint64_t *seed)
-{
-    double sum = 0;
-    for (unsigned i = 0; i < 12; i++)
-        sum += (double)(support_random(seed) >> 40) * 0x1p-24 - 0.5;
-    return sum;
-}
-
-/* Rows around `centres`; 0: around nothing. */
-static struct table make_table(uint64_t *seed, wcodec_dtype dtype, uint64_t rows, uint64_t columns,
-                               unsigned centres)
-{
-    struct table t = {dtype, rows, columns, NULL, 0};
-    const unsigned width = dtype == WCODEC_DTYPE_F32 ? 4 : 2;
-    double *centre = calloc((centres + 1) * columns, sizeof *centre);
-    t.size = (size_t)(rows * columns) * width;
-    t.data = malloc(t.size);
-    assert_non_null(centre);
-    assert_non_null(t.data);
-    for (size_t i = 0; i < centres * columns; i++)
-        centre[i] = noise(seed);
-    for (uint64_t row = 0; row < rows; row++) {
-        const uint64_t near = centres != 0 ? support_random(seed) % centres : 0;
-        for (uint64_t j = 0; j < columns; j++) {
-            const float f = (float)(centre[near * columns + j] + 0.25 * noise(seed));
-            uint8_t *at = t.data + (row * columns + j) * width;
-            if (dtype == WCODEC_DTYPE_F32)
-                wcodec_store_u32(at, wcodec_f32_bits(f));
-            else
-                wcodec_store_u16(at, dtype == WCODEC_DTYPE_BF16 ? wcodec_bf16_from_f32(f)
-                                                                : wcodec_f16_from_f32(f));
-        }
-    }
-    free(centre);
-    return t;
-}
 
 static wcodec_encode_options options_of(wcodec_lossy_target target, double value)
 {
@@ -67,7 +22,7 @@ static wcodec_encode_options options_of(wcodec_lossy_target target, double value
     return options;
 }
 
-static wcodec_status try_write(wcodec_context *context, const struct table *t,
+static wcodec_status try_write(wcodec_context *context, const struct support_table *t,
                                const wcodec_encode_options *options, struct support_sink *sink,
                                wcodec_error *err)
 {
@@ -87,7 +42,7 @@ static wcodec_status try_write(wcodec_context *context, const struct table *t,
     return status;
 }
 
-static void write_table(wcodec_context *context, const struct table *t,
+static void write_table(wcodec_context *context, const struct support_table *t,
                         const wcodec_encode_options *options, struct support_sink *sink)
 {
     wcodec_error err;
@@ -95,17 +50,8 @@ static void write_table(wcodec_context *context, const struct table *t,
         fail_msg("%s", err.text);
 }
 
-static double number(const struct table *t, const uint8_t *data, size_t i)
-{
-    if (t->dtype == WCODEC_DTYPE_F32)
-        return (double)wcodec_f32_of_bits(wcodec_load_u32(data + 4 * i));
-    const uint32_t bits = wcodec_load_u16(data + 2 * i);
-    return (double)wcodec_f32_of_bits(t->dtype == WCODEC_DTYPE_BF16 ? bits << 16
-                                                                    : wcodec_f32_bits_of_f16(bits));
-}
-
 /* What the reader says of errors is what it gives; returns that, to be freed. */
-static uint8_t *expect_described(const wcodec_reader *reader, const struct table *t)
+static uint8_t *expect_described(const wcodec_reader *reader, const struct support_table *t)
 {
     const size_t count = (size_t)(t->rows * t->columns);
     uint8_t *out = malloc(t->size);
@@ -117,7 +63,8 @@ static uint8_t *expect_described(const wcodec_reader *reader, const struct table
     if (wcodec_reader_decode(reader, 0, out, t->size, NULL, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     for (size_t i = 0; i < count; i++) {
-        const double error = fabs(number(t, out, i) - number(t, t->data, i));
+        const double error =
+            fabs(support_table_number(t, out, i) - support_table_number(t, t->data, i));
         largest = fmax(largest, error);
         squares += error * error;
     }
@@ -152,7 +99,8 @@ static void tables_come_by_anchors(void **state)
     wcodec_context *context = support_context(2, NULL);
     (void)state;
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-        struct table t = make_table(&seed, all[i].dtype, all[i].rows, all[i].columns, CENTRES);
+        struct support_table t =
+            support_table_make(&seed, all[i].dtype, all[i].rows, all[i].columns, CENTRES);
         wcodec_encode_options options = options_of(WCODEC_LOSSY_SNR, all[i].snr);
         struct support_sink sink, plain;
         write_table(context, &t, &options, &sink);
@@ -187,7 +135,7 @@ static void bits_are_used(void **state)
 {
     uint64_t seed = support_seed() + 1;
     wcodec_context *context = support_context(2, NULL);
-    struct table t = make_table(&seed, WCODEC_DTYPE_F32, ROWS, COLUMNS, CENTRES);
+    struct support_table t = support_table_make(&seed, WCODEC_DTYPE_F32, ROWS, COLUMNS, CENTRES);
     wcodec_encode_options options = options_of(WCODEC_LOSSY_BITS, 4);
     struct support_sink sink, plain;
     (void)state;
@@ -223,8 +171,8 @@ static void others_come_without(void **state)
     wcodec_context *context = support_context(2, NULL);
     (void)state;
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-        struct table t =
-            make_table(&seed, WCODEC_DTYPE_F32, all[i].rows, all[i].columns, all[i].centres);
+        struct support_table t = support_table_make(&seed, WCODEC_DTYPE_F32, all[i].rows,
+                                                    all[i].columns, all[i].centres);
         wcodec_encode_options options = options_of(WCODEC_LOSSY_SNR, 20);
         struct support_sink sink;
         options.lossy_scale = all[i].scaling;
@@ -239,7 +187,7 @@ static void others_come_without(void **state)
 static void threads_make_the_same(void **state)
 {
     uint64_t seed = support_seed() + 3;
-    struct table t = make_table(&seed, WCODEC_DTYPE_BF16, ROWS, COLUMNS, CENTRES);
+    struct support_table t = support_table_make(&seed, WCODEC_DTYPE_BF16, ROWS, COLUMNS, CENTRES);
     const wcodec_encode_options options = options_of(WCODEC_LOSSY_BITS, 3);
     struct support_sink sink[3];
     (void)state;
@@ -258,7 +206,7 @@ static void threads_make_the_same(void **state)
 /* A table with its file, and what that decodes to. */
 struct coded_table {
     wcodec_context *context;
-    struct table t;
+    struct support_table t;
     struct support_sink sink;
     uint8_t *out;
 };
@@ -267,7 +215,7 @@ static struct coded_table make_coded(uint64_t seed, uint64_t rows, uint64_t colu
 {
     struct coded_table c = {.context = support_context(2, NULL)};
     const wcodec_encode_options options = options_of(WCODEC_LOSSY_SNR, 20);
-    c.t = make_table(&seed, WCODEC_DTYPE_F32, rows, columns, CENTRES);
+    c.t = support_table_make(&seed, WCODEC_DTYPE_F32, rows, columns, CENTRES);
     write_table(c.context, &c.t, &options, &c.sink);
     assert_int_equal(info_of(c.context, &c.sink).coding, WCODEC_CODING_ANCHORED);
     wcodec_reader *reader = support_open_sink(c.context, &c.sink);

@@ -87,7 +87,7 @@ static void drop_equal_targets(struct deal *deal)
 /* What one core codes within half a minute, at the slowest: all that is lost when it is killed. */
 static uint64_t most_at_once(const struct options *o)
 {
-    return (uint64_t)(o->level >= 7 || o->lossy != WCODEC_LOSSY_NONE ? 256 : 2048) << 20;
+    return (uint64_t)(o->level >= 7 || options_are_lossy(o) ? 256 : 2048) << 20;
 }
 
 /* Files that are given out whole go to whoever is free. One by which its rank would end later than
