@@ -299,6 +299,19 @@ static bool set_recall(const struct option_row *row, const char *text, struct op
     return decimal_parse(text, &o->recall) && o->recall > 0 && o->recall < 1;
 }
 
+static bool set_rerank(const struct option_row *row, const char *text, struct options *o)
+{
+    note_subcommand(row, o);
+    o->rerank = text;
+    return *text != 0;
+}
+
+static bool set_rerank_factor(const struct option_row *row, const char *text, struct options *o)
+{
+    note_subcommand(row, o);
+    return number_parse(text, 1000, &o->rerank_factor) && o->rerank_factor != 0;
+}
+
 static bool set_tile(const struct option_row *row, const char *text, struct options *o)
 {
     uint64_t n;
@@ -596,6 +609,15 @@ const struct option_row option_table[] = {
     {"probes", 0, "P", BIT(VECTORS), BIT(VECTORS), set_number, TO(probes),
      "probes are a number from 0 on, not",
      "search: anchors of a segment whose vectors are looked at (default 0: all)"},
+    {"rerank", 0, "FILE[:TENSOR]", BIT(VECTORS), BIT(VECTORS), set_rerank, TO(rerank),
+     "--rerank needs a file of the vectors as they were, not",
+     "search: of what is found, the nearest by these originals"},
+    {"rerank-factor", 0, "N", BIT(VECTORS), BIT(VECTORS), set_rerank_factor, TO(rerank_factor),
+     "candidates for each vector that is found are a number from 1 to 1000, not",
+     "search: so many candidates for each that is found (default 4)"},
+    {"rerank-first-id", 0, "ID", BIT(VECTORS), BIT(VECTORS), set_number, TO(rerank_first_id),
+     "an id is a number from 0 to 2^63 - 1, not",
+     "search: of the vector whose original is the first row (default 0)"},
     {"json", 0, NULL, REPORTS | FILES | BIT(CONVERT) | BIT(REBASE) | BIT(VECTORS),
      FILES | BIT(BENCH) | BIT(CONVERT) | BIT(REBASE) | BIT(VECTORS), set_flag, TO(json), NULL,
      "as JSON"},

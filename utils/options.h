@@ -117,7 +117,10 @@ struct options {
     uint64_t first_id;            /* vectors add; UINT64_MAX: not given */
     wcodec_vectors_metric metric; /* vectors search */
     uint64_t probes;              /* vectors search; 0: all */
-    const char *for_train;        /* NULL, or an option of that subcommand that was given */
+    const char *rerank;           /* vectors search; NULL, or FILE[:TENSOR] */
+    uint64_t rerank_factor;       /* 0: not given */
+    uint64_t rerank_first_id;
+    const char *for_train; /* NULL, or an option of that subcommand that was given */
     const char *for_evaluate, *for_compress, *for_add, *for_search;
     const char *for_nearest; /* of evaluate and search */
 };

@@ -17,8 +17,10 @@ struct vectors_rows {
     char *name; /* file and tensor, for messages */
 };
 
-/* Read the only tensor of a file, or that of --tensor, which must be [n, d]. False: reported. */
-bool vectors_rows_open(struct app *app, const char *path, struct vectors_rows *rows);
+/* Read a tensor of a file, which must be [n, d]: by its name; NULL: the only one, or that of
+ * --tensor. False: reported. */
+bool vectors_rows_open(struct app *app, const char *path, const char *tensor,
+                       struct vectors_rows *rows);
 void vectors_rows_close(struct vectors_rows *rows);
 
 enum { VECTORS_FILES = 3 };

@@ -14,22 +14,28 @@
 
 enum { PIECE = 16 << 20 };
 
+static const struct convert_item *find_item(struct app *app, const struct convert_list *list,
+                                            const char *tensor)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].name, tensor) == 0)
+            return &list->items[i];
+    app_fail(app, EXIT_FAILED, "%s: no tensor is called '%s'", list->files[0].input.name, tensor);
+    return NULL;
+}
+
 static const struct convert_item *choose_item(struct app *app, const struct convert_list *list)
 {
-    const char *name = list->files[0].input.name;
     const struct strings *wanted = &app->options.tensors;
+    if (wanted->count == 1)
+        return find_item(app, list, wanted->items[0]);
+    if (wanted->count == 0 && list->count == 1)
+        return &list->items[0];
     if (wanted->count > 1)
         app_fail(app, EXIT_USAGE, "vectors are of one --tensor");
-    else if (wanted->count == 0 && list->count > 1)
-        app_fail(app, EXIT_USAGE, "%s: holds %zu tensors: choose one by --tensor=NAME", name,
-                 list->count);
-    else if (wanted->count == 0)
-        return &list->items[0];
-    for (size_t i = 0; wanted->count == 1 && i < list->count; i++)
-        if (strcmp(list->items[i].name, wanted->items[0]) == 0)
-            return &list->items[i];
-    if (wanted->count == 1)
-        app_fail(app, EXIT_FAILED, "%s: no tensor is called '%s'", name, wanted->items[0]);
+    else
+        app_fail(app, EXIT_USAGE, "%s: holds %zu tensors: choose one by --tensor=NAME",
+                 list->files[0].input.name, list->count);
     return NULL;
 }
 
@@ -107,7 +113,8 @@ static bool read_item(struct app *app, const struct convert_item *item, struct v
     return true;
 }
 
-bool vectors_rows_open(struct app *app, const char *path, struct vectors_rows *rows)
+bool vectors_rows_open(struct app *app, const char *path, const char *tensor,
+                       struct vectors_rows *rows)
 {
     struct convert_list list;
     const struct convert_item *item;
@@ -115,7 +122,7 @@ bool vectors_rows_open(struct app *app, const char *path, struct vectors_rows *r
     if (!tensor_file_open(app, path, NULL, &rows->file))
         return false;
     bool good = convert_list_make(app, &rows->file, 1, &list);
-    item = good ? choose_item(app, &list) : NULL;
+    item = !good ? NULL : tensor ? find_item(app, &list, tensor) : choose_item(app, &list);
     good = item && read_item(app, item, rows);
     convert_list_free(&list);
     if (!good)

@@ -83,7 +83,7 @@ void vectors_compress(struct app *app)
         app_fail(app, EXIT_USAGE, "vectors compress needs -o OUT.wcodec");
         return;
     }
-    if (!vectors_rows_open(app, o->files.items[0], &rows))
+    if (!vectors_rows_open(app, o->files.items[0], NULL, &rows))
         return;
     const struct input *input = &rows.file.input;
     if (output_open(app, o->output, input->fd >= 0 ? &input->stat : NULL, &output)) {
@@ -137,7 +137,7 @@ void vectors_add(struct app *app)
         app_fail(app, EXIT_USAGE, "vectors add takes a store, and one file of tensors");
         return;
     }
-    if (!vectors_rows_open(app, o->files.items[1], &rows))
+    if (!vectors_rows_open(app, o->files.items[1], NULL, &rows))
         return;
     add(app, o->files.items[0], &rows);
     vectors_rows_close(&rows);
@@ -245,7 +245,9 @@ static void search(struct app *app, const wcodec_vectors_store *store,
         queries.count = some;
         queries.data = (const uint8_t *)rows->data + at * row;
         if (wcodec_vectors_search(store, &queries, options, ids, scores, &err) != WCODEC_OK) {
-            app_fail_status(app, rows->name, &err);
+            app_fail_status(
+                app, strncmp(err.text, "the original", 12) == 0 ? app->options.rerank : rows->name,
+                &err);
             return;
         }
         for (uint64_t q = 0; q < some; q++)
@@ -254,27 +256,58 @@ static void search(struct app *app, const wcodec_vectors_store *store,
     }
 }
 
+/* The originals of --rerank: FILE, or FILE:TENSOR where there is no file of that name. */
+static bool open_original(struct app *app, struct vectors_rows *rows)
+{
+    const char *text = app->options.rerank, *colon = strrchr(text, ':');
+    struct stat st;
+    if (!colon || stat(text, &st) == 0)
+        return vectors_rows_open(app, text, NULL, rows);
+    char *path = app_alloc(app, text, strlen(text) + 1);
+    if (!path)
+        return false;
+    strcpy(path, text);
+    path[colon - text] = 0;
+    const bool good = vectors_rows_open(app, path, colon + 1, rows);
+    free(path);
+    return good;
+}
+
+static bool search_options(struct app *app, wcodec_vectors_search_options *options)
+{
+    enum { NEAREST = 10, NEAREST_MAX = 4096 };
+    const struct options *o = &app->options;
+    if (o->nearest > NEAREST_MAX)
+        return app_fail(app, EXIT_USAGE, "at most %d neighbours, and not %" PRIu64, NEAREST_MAX,
+                        o->nearest);
+    if (!o->rerank && (o->rerank_factor || o->rerank_first_id))
+        return app_fail(app, EXIT_USAGE, "--rerank-factor and --rerank-first-id need --rerank");
+    wcodec_vectors_search_options_init(options);
+    options->k = o->nearest ? o->nearest : NEAREST;
+    options->metric = o->metric;
+    options->probes = o->probes;
+    options->original_first_id = o->rerank_first_id;
+    if (o->rerank_factor)
+        options->rerank_factor = o->rerank_factor;
+    return true;
+}
+
 void vectors_search(struct app *app)
 {
-    enum { TOGETHER = 1024, NEAREST = 10, NEAREST_MAX = 4096 };
+    enum { TOGETHER = 1024 };
     const struct options *o = &app->options;
-    struct vectors_rows rows;
+    struct vectors_rows rows, original;
     wcodec_vectors_search_options options;
     if (o->files.count != 2) {
         app_fail(app, EXIT_USAGE, "vectors search takes a store, and a file of queries");
         return;
     }
-    if (o->nearest > NEAREST_MAX) {
-        app_fail(app, EXIT_USAGE, "at most %d neighbours, and not %" PRIu64, NEAREST_MAX,
-                 o->nearest);
+    if (!search_options(app, &options) || (o->rerank && !open_original(app, &original)))
         return;
-    }
-    wcodec_vectors_search_options_init(&options);
-    options.k = o->nearest ? o->nearest : NEAREST;
-    options.metric = o->metric;
-    options.probes = o->probes;
+    if (o->rerank)
+        options.original = &original.rows;
     wcodec_vectors_store *store = open_store(app, o->files.items[0]);
-    if (store && vectors_rows_open(app, o->files.items[1], &rows)) {
+    if (store && vectors_rows_open(app, o->files.items[1], NULL, &rows)) {
         uint64_t *ids = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *ids);
         float *scores = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *scores);
         if (ids && scores)
@@ -284,6 +317,8 @@ void vectors_search(struct app *app)
         vectors_rows_close(&rows);
     }
     wcodec_vectors_close(store);
+    if (o->rerank)
+        vectors_rows_close(&original);
 }
 
 bool vectors_is_store(const char *path)

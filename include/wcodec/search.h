@@ -180,6 +180,19 @@ typedef struct wcodec_vectors_search_options {
     const uint8_t *allowed;
     /** Bits in `allowed`; ids from there on are not looked at. */
     uint64_t allowed_count;
+    /** NULL, or the vectors as they were before they were compressed: then rerank_factor times k
+     * are looked for, at most 65536, and of these candidates the k are found that are nearest by
+     * these rows, whose exact distances are the scores. Of any type that rows have. */
+    const wcodec_vector_rows *original;
+    /** NULL, or in place of `original` a reader that has them as a tensor: each candidate's row is
+     * decoded. It may be of another context. */
+    const wcodec_reader *original_reader;
+    /** Number of that tensor in the reader. */
+    uint64_t original_tensor;
+    /** Id of the vector whose row is the first one; the others' follow. Default: 0. */
+    uint64_t original_first_id;
+    /** Candidates for each of k, 1 to 1000. Default: 4. */
+    uint64_t rerank_factor;
 } wcodec_vectors_search_options;
 
 /** What wcodec_vectors_search_options_init() calls: as wcodec_options_init_size(). */
@@ -202,8 +215,10 @@ static inline void wcodec_vectors_search_options_init(wcodec_vectors_search_opti
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (options out of range; k above the number of vectors;
  * queries of other dimensions; a query with an element that is NaN, infinite or beyond 65504, by
- * its number), WCODEC_ERROR_UNSUPPORTED (another dtype), WCODEC_ERROR_MEMORY,
- * WCODEC_ERROR_LIMIT (no room for one query). */
+ * its number; an original of other dimensions, without a row of a candidate, or with one of
+ * elements that are no numbers, by its id), WCODEC_ERROR_UNSUPPORTED (another dtype),
+ * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT (no room for one query), and of a reader what
+ * wcodec_reader_decode_rows() does. What ids and scores have after a failure is undefined. */
 WCODEC_API wcodec_status wcodec_vectors_search(const wcodec_vectors_store *store,
                                                const wcodec_vector_rows *queries,
                                                const wcodec_vectors_search_options *options,

@@ -9,7 +9,7 @@
 #include "core/memory.h"
 #include "core/options.h"
 #include "sched/pool.h"
-#include "vectors/segment.h"
+#include "vectors/rerank.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -24,7 +24,8 @@ enum {
     LANES = WCODEC_NEAREST_LANES
 };
 
-static const wcodec_vectors_search_options defaults = {.struct_size = sizeof defaults, .k = 10};
+static const wcodec_vectors_search_options defaults = {
+    .struct_size = sizeof defaults, .k = 10, .rerank_factor = 4};
 
 void wcodec_vectors_search_options_init_size(wcodec_vectors_search_options *options, size_t size)
 {
@@ -35,12 +36,6 @@ void wcodec_vectors_search_options_init_size(wcodec_vectors_search_options *opti
 struct probe {
     uint32_t number; /* among the anchors of all segments; of the query */
     float base;      /* squared distance, or product, of query and anchor */
-};
-
-/* The order of what is found: the least first. */
-struct hit {
-    float key; /* squared distance, or product or cosine less than 0 for more than 0 */
-    uint64_t id;
 };
 
 struct search {
@@ -60,10 +55,11 @@ struct search {
     float *length;    /* of each query */
     size_t *begin;    /* anchors + 1: where the probes of each are in `by_anchor` */
     struct probe *by_anchor;
-    size_t *part_begin; /* parts + 1: anchors */
-    int16_t *vectors;   /* of each part, one for each query */
-    float *units;       /* of these */
-    struct hit *hits;   /* of each part and query, k */
+    size_t *part_begin;           /* parts + 1: anchors */
+    int16_t *vectors;             /* of each part, one for each query */
+    float *units;                 /* of these */
+    struct wcodec_hit *hits;      /* of each part and query, k */
+    struct wcodec_rerank *rerank; /* NULL; or k are the candidates of fewer */
 };
 
 /* Numbers that are in the order of the keys. */
@@ -79,18 +75,10 @@ static int compare_keys(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double product_of(const float *a, const float *b, size_t width)
-{
-    double sum = 0;
-    for (size_t j = 0; j < width; j++)
-        sum += (double)a[j] * (double)b[j];
-    return sum;
-}
-
 /* Also where its square is no binary32. */
 static float length_of(const float *a, size_t width)
 {
-    return (float)sqrt(product_of(a, a, width));
+    return (float)sqrt(wcodec_vectors_product(a, a, width));
 }
 
 /* Squared distances of a query to the anchors of a segment, or products. */
@@ -102,7 +90,8 @@ static void measure_anchors(const struct search *search, const struct wcodec_vec
                                      distances);
     else
         for (size_t k = 0; k < s->m; k++)
-            distances[k] = (float)product_of(query, s->anchors + k * s->width, s->width);
+            distances[k] =
+                (float)wcodec_vectors_product(query, s->anchors + k * s->width, s->width);
 }
 
 /* What anchors are ordered by. */
@@ -235,23 +224,6 @@ static bool is_allowed(const struct search *search, const struct wcodec_vectors_
            (id < search->options.allowed_count && (allowed[id / 8] >> id % 8 & 1) != 0);
 }
 
-static bool comes_before(const struct hit *a, const struct hit *b)
-{
-    return a->key < b->key || (a->key == b->key && a->id < b->id);
-}
-
-/* Keep the k first, in order. */
-static void keep_hit(struct hit *hits, size_t k, struct hit hit)
-{
-    size_t at = k;
-    if (!comes_before(&hit, &hits[k - 1]))
-        return;
-    while (at > 1 && comes_before(&hit, &hits[at - 2]))
-        at--;
-    memmove(hits + at, hits + at - 1, (k - at) * sizeof *hits);
-    hits[at - 1] = hit;
-}
-
 /* Key of a row, by its product with the query's vector in whole numbers times `factor`. */
 static float key_of(const struct search *search, const struct wcodec_vectors_segment *s, size_t i,
                     const struct probe *probe, float factor, int64_t sum)
@@ -274,7 +246,7 @@ static float key_of(const struct search *search, const struct wcodec_vectors_seg
 struct part {
     int16_t *vectors;
     float *units;
-    struct hit *hits;
+    struct wcodec_hit *hits;
 };
 
 static struct part part_of(const struct search *search, size_t i)
@@ -292,7 +264,7 @@ static void look_at(const struct search *search, const struct wcodec_vectors_seg
 {
     const size_t k = (size_t)search->options.k, q = probe->number;
     const float factor = part->units[q] * scale;
-    struct hit *hits = part->hits + q * k;
+    struct wcodec_hit *hits = part->hits + q * k;
     int64_t sums[ROWS];
     search->store->dsp.products(part->vectors + q * search->stride, s->codes + at * s->stride, some,
                                 s->stride, sums);
@@ -300,7 +272,8 @@ static void look_at(const struct search *search, const struct wcodec_vectors_seg
         const float key = key_of(search, s, at + i, probe, factor, sums[i]);
         const uint32_t row = s->row[at + i];
         if (key <= hits[k - 1].key && is_allowed(search, s, row))
-            keep_hit(hits, k, (struct hit){.key = key, .id = wcodec_segment_id(s, row)});
+            wcodec_hits_keep(hits, k,
+                             (struct wcodec_hit){.key = key, .id = wcodec_segment_id(s, row)});
     }
 }
 
@@ -331,8 +304,7 @@ static void search_part(void *opaque, size_t task)
     const size_t k = (size_t)search->options.k, width = search->queries->width,
                  begin = search->part_begin[task], end = search->part_begin[task + 1];
     size_t before = 0;
-    for (size_t i = 0; i < search->count * k; i++)
-        part.hits[i] = (struct hit){.key = INFINITY, .id = UINT64_MAX};
+    wcodec_hits_clear(part.hits, search->count * k);
     for (size_t q = 0; search->options.metric != WCODEC_VECTORS_L2 && q < search->count; q++)
         part.units[q] = round_vector(search->queries->rows + (search->first + q) * width, NULL,
                                      (size_t)search->store->d, search->stride,
@@ -345,18 +317,13 @@ static void search_part(void *opaque, size_t task)
     }
 }
 
-/* The hits of a query's parts, together. */
-static void gather(const struct search *search, size_t q, uint64_t *ids, float *scores)
+/* The hits of a query's parts, together, in the first one's place. */
+static void gather(const struct search *search, size_t q)
 {
     const size_t k = (size_t)search->options.k;
-    struct hit *hits = search->hits + q * k;
     for (size_t i = 1; i < search->parts; i++)
         for (size_t j = 0; j < k; j++)
-            keep_hit(hits, k, part_of(search, i).hits[q * k + j]);
-    for (size_t i = 0; i < k; i++) {
-        ids[i] = hits[i].id;
-        scores[i] = search->options.metric == WCODEC_VECTORS_L2 ? hits[i].key : 0 - hits[i].key;
-    }
+            wcodec_hits_keep(search->hits + q * k, k, part_of(search, i).hits[q * k + j]);
 }
 
 /* Bytes that each query at work takes. */
@@ -365,8 +332,11 @@ static uint64_t query_memory(const struct search *search)
     const uint64_t probes = (uint64_t)search->anchors * 2 * sizeof(struct probe),
                    lanes = (uint64_t)search->lane_room * (sizeof(float) + sizeof(uint64_t)),
                    part = search->stride * sizeof(int16_t) + sizeof(float) +
-                          search->options.k * sizeof(struct hit);
-    return probes + lanes + sizeof(size_t) + sizeof(float) + search->parts * part;
+                          search->options.k * sizeof(struct wcodec_hit);
+    const uint64_t ranked = search->rerank == NULL
+                                ? 0
+                                : wcodec_rerank_memory(search->queries->width, search->rerank->k);
+    return probes + lanes + sizeof(size_t) + sizeof(float) + search->parts * part + ranked;
 }
 
 /* As many queries together as memory has room for beside the vectors. */
@@ -415,7 +385,7 @@ static wcodec_status allocate(struct search *search, wcodec_error *err)
     search->vectors = wcodec_alloc_array(allocator, all, search->stride * sizeof(int16_t));
     search->units = wcodec_alloc_array(allocator, all, sizeof *search->units);
     search->hits =
-        wcodec_alloc_array(allocator, all, (size_t)search->options.k * sizeof(struct hit));
+        wcodec_alloc_array(allocator, all, (size_t)search->options.k * sizeof(struct wcodec_hit));
     if (search->probes == NULL || search->by_anchor == NULL || search->probe_count == NULL ||
         search->length == NULL || search->distances == NULL || search->order == NULL ||
         search->begin == NULL || search->part_begin == NULL || search->vectors == NULL ||
@@ -440,13 +410,34 @@ static void free_all(const struct search *search)
     wcodec_free(allocator, search->hits);
 }
 
+/* What is found of the queries at work. */
+static wcodec_status put_found(const struct search *search, uint64_t *ids, float *scores,
+                               wcodec_error *err)
+{
+    const size_t k = (size_t)search->options.k;
+    for (size_t q = 0; q < search->count; q++) {
+        gather(search, q);
+        if (search->rerank == NULL)
+            wcodec_hits_put(search->hits + q * k, k, search->options.metric,
+                            ids + (search->first + q) * k, scores + (search->first + q) * k);
+    }
+    if (search->rerank == NULL)
+        return WCODEC_OK;
+    const size_t at = search->first * search->rerank->k;
+    return wcodec_rerank_run(search->rerank,
+                             search->queries->rows + search->first * search->queries->width,
+                             search->count, search->hits, ids + at, scores + at, err);
+}
+
 static wcodec_status run(struct search *search, uint64_t *ids, float *scores, wcodec_error *err)
 {
     wcodec_context *context = search->store->context;
-    const size_t n = search->queries->n, k = (size_t)search->options.k;
+    const size_t n = search->queries->n;
     wcodec_status status = find_room(search, err);
     if (status == WCODEC_OK)
         status = allocate(search, err);
+    if (status == WCODEC_OK && search->rerank != NULL)
+        status = wcodec_rerank_begin(search->rerank, search->together, err);
     for (size_t first = 0; status == WCODEC_OK && first < n; first += search->together) {
         search->first = first;
         search->count = n - first < search->together ? n - first : search->together;
@@ -454,9 +445,10 @@ static wcodec_status run(struct search *search, uint64_t *ids, float *scores, wc
         order_probes(search);
         cut_parts(search);
         wcodec_run(context, search_part, search, search->parts);
-        for (size_t q = 0; q < search->count; q++)
-            gather(search, q, ids + (first + q) * k, scores + (first + q) * k);
+        status = put_found(search, ids, scores, err);
     }
+    if (search->rerank != NULL)
+        wcodec_rerank_end(search->rerank);
     free_all(search);
     return status;
 }
@@ -502,7 +494,19 @@ wcodec_status wcodec_vectors_search(const wcodec_vectors_store *store,
         wcodec_error_prefix(err, "queries");
         return status;
     }
-    status = run(&search, ids, scores, err);
+    const wcodec_vectors_search_options given = search.options;
+    struct wcodec_rerank rerank = {.context = store->context,
+                                   .options = &given,
+                                   .d = work.d,
+                                   .width = work.width,
+                                   .k = (size_t)given.k};
+    if (wcodec_rerank_wanted(&given)) {
+        status = wcodec_rerank_check(&rerank, store->rows, err);
+        search.options.k = rerank.candidates;
+        search.rerank = &rerank;
+    }
+    if (status == WCODEC_OK)
+        status = run(&search, ids, scores, err);
     wcodec_vectors_work_free(&work);
     return status;
 }

@@ -79,6 +79,15 @@ static inline float wcodec_vectors_distance(const float *a, const float *b, size
     return wcodec_nearest_distance(a, b, 1, width);
 }
 
+/* Product of two such rows. */
+static inline double wcodec_vectors_product(const float *a, const float *b, size_t width)
+{
+    double sum = 0;
+    for (size_t j = 0; j < width; j++)
+        sum += (double)a[j] * (double)b[j];
+    return sum;
+}
+
 /* Give each row its nearest anchor. Returns how many got another. */
 size_t wcodec_vectors_assign(struct wcodec_vectors_work *work);
 /* Mean squared distance to the anchors as they are now. */
@@ -101,6 +110,8 @@ wcodec_status wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint
 wcodec_status wcodec_vectors_maintain(struct wcodec_vectors_work *work, float temperature,
                                       uint64_t *merged, uint64_t *split, wcodec_error *err);
 
+/* Type and shape of rows. WCODEC_ERROR_USAGE, _UNSUPPORTED. */
+wcodec_status wcodec_vectors_check_rows(const wcodec_vector_rows *rows, wcodec_error *err);
 /* A number rounded to F16. */
 float wcodec_vectors_round(float value);
 /* Element i of rows. */

@@ -21,8 +21,7 @@ float wcodec_vectors_round(float value)
     return wcodec_f32_of_bits(wcodec_f32_bits_of_f16(wcodec_f16_from_f32(value)));
 }
 
-static wcodec_status check_shape(const wcodec_vector_rows *rows, uint64_t anchors,
-                                 wcodec_error *err)
+wcodec_status wcodec_vectors_check_rows(const wcodec_vector_rows *rows, wcodec_error *err)
 {
     const char *name = wcodec_dtype_name(rows->dtype);
     const wcodec_status status =
@@ -41,6 +40,15 @@ static wcodec_status check_shape(const wcodec_vector_rows *rows, uint64_t anchor
     if (rows->count == 0 || rows->count >= UINT32_MAX)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "there are 1 to 4294967294 vectors, and not %" PRIu64, rows->count);
+    return WCODEC_OK;
+}
+
+static wcodec_status check_shape(const wcodec_vector_rows *rows, uint64_t anchors,
+                                 wcodec_error *err)
+{
+    const wcodec_status status = wcodec_vectors_check_rows(rows, err);
+    if (status != WCODEC_OK)
+        return status;
     if (anchors == 0 || anchors > rows->count)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "%" PRIu64 " anchors for %" PRIu64

@@ -1106,6 +1106,11 @@ class wcodec_vectors_search_options(Structure):
     probes: int
     allowed: int | None
     allowed_count: int
+    original: Any
+    original_reader: int | None
+    original_tensor: int
+    original_first_id: int
+    rerank_factor: int
     _fields_ = (
         ("struct_size", c_size_t),
         ("k", c_uint64),
@@ -1113,6 +1118,11 @@ class wcodec_vectors_search_options(Structure):
         ("probes", c_uint64),
         ("allowed", c_void_p),
         ("allowed_count", c_uint64),
+        ("original", POINTER(wcodec_vector_rows)),
+        ("original_reader", c_void_p),
+        ("original_tensor", c_uint64),
+        ("original_first_id", c_uint64),
+        ("rerank_factor", c_uint64),
     )
 
 

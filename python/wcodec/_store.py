@@ -241,6 +241,9 @@ class VectorStore:
         metric: str = "l2",
         probes: int | None = None,
         allowed: Any = None,
+        rerank: Any = None,
+        rerank_factor: int | None = None,
+        rerank_first_id: int | None = None,
     ) -> tuple[Any, Any]:
         """The k vectors that are nearest to each query, the nearest first.
 
@@ -251,6 +254,11 @@ class VectorStore:
             probes: anchors of each segment whose vectors are looked at; None: all.
             allowed: None, or an array of bool by id: only vectors that are True, and whose ids it
                 has, are looked at.
+            rerank: None, or the vectors as they were before they were added, [n, d], as rows in
+                the order of ids: more candidates are looked for, and those found that are nearest
+                by these, with exact scores.
+            rerank_factor: candidates for each of k, 1 to 1000; None: 4.
+            rerank_first_id: the id of the first row of rerank; None: 0.
 
         Returns:
             scores, [q, k] of float32: squared distances, products or cosines; and ids, [q, k] of
@@ -271,6 +279,13 @@ class VectorStore:
             bits = np.ascontiguousarray(np.packbits(mask, bitorder="little"))
             bits = bits if bits.size else np.zeros(1, np.uint8)
             options.allowed, options.allowed_count = bits.ctypes.data, mask.size
+        if rerank is None and (rerank_factor is not None or rerank_first_id is not None):
+            raise UsageError("rerank_factor and rerank_first_id need rerank")
+        original = None if rerank is None else _vectors._block(rerank)
+        if original is not None:
+            options.original = ctypes.pointer(_vectors._rows(original))
+            options.original_first_id = _number("rerank_first_id", rerank_first_id, 0)
+            options.rerank_factor = _number("rerank_factor", rerank_factor, 4)
         block, store = _vectors._block(queries), self._store()
         # A k that is out of range is refused before anything is written.
         shape = (block.shape[0], options.k if options.k <= 4096 else 1)
@@ -283,7 +298,7 @@ class VectorStore:
             ids.ctypes.data_as(ctypes.POINTER(ctypes.c_uint64)),
             scores.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
         )
-        del bits
+        del bits, original
         return scores, ids.view(np.int64)
 
     def info(self) -> StoreInfo:

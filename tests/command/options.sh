@@ -15,11 +15,11 @@ if [ "$(wc -l <options)" -gt 30 ]; then pass; else fail 'no options found in uti
 
 value_of () {
     case $1 in
-    output|output-dir|include|exclude|tensor|only|filelist|png|original) echo '=x' ;;
+    rerank|output|output-dir|include|exclude|tensor|only|filelist|png|original) echo '=x' ;;
     index) echo '=end' ;;
     base|from) echo '=x' ;;
     base-depth) echo '=8' ;;
-    threads|iterations|anchors|max-iterations|seed|cooling|step|tolerance|min-changes|maintenance|queries|nearest|first-id|probes|bits|vectors-anchors|vectors-bits) echo '=1' ;;
+    threads|iterations|anchors|max-iterations|seed|cooling|step|tolerance|min-changes|maintenance|queries|nearest|first-id|probes|rerank-factor|rerank-first-id|bits|vectors-anchors|vectors-bits) echo '=1' ;;
     recall|vectors-recall) echo '=0.5' ;;
     metric) echo '=l2' ;;
     schedule) echo '=best' ;;

@@ -60,6 +60,20 @@ run 0 "$WCODEC" compress -q two.safetensors
 run 0 "$WCODEC" list --json two.safetensors.wcodec
 json_is out '[(t["name"], t["dtype"], t["shape"]) for t in d["files"][0]["tensors"]] == [("vectors", "F32", [500, 12])]'
 run 0 "$WCODEC" vectors search --probes=8 --json two.wcodec few.npy; found 0.5
+# By the originals all of the nearest, whatever file these are in.
+"$PYTHON" -c 'import json, struct
+data = open("all.npy", "rb").read()[-24000:]
+head = json.dumps({"a": {"dtype": "F32", "shape": [500, 12], "data_offsets": [0, 24000]},
+    "c": {"dtype": "F32", "shape": [2, 12], "data_offsets": [24000, 24096]}}).encode()
+open("two:files.safetensors", "wb").write(struct.pack("<Q", len(head)) + head + data + bytes(96))'
+run 0 "$WCODEC" compress -q -o originals.wcodec two:files.safetensors
+run 0 "$WCODEC" vectors search --json --rerank=all.npy --rerank-factor=50 two.wcodec few.npy; found 1
+cp "$work/out" exact
+for original in two:files.safetensors:a originals.wcodec:a; do
+    run 0 "$WCODEC" vectors search --json --rerank=$original --rerank-factor=50 two.wcodec few.npy
+    cp "$work/out" again; same again exact "by $original"
+done
+run 0 "$WCODEC" vectors search --nearest=1 --rerank=all.npy two.wcodec few.npy; prints '^2: 2 (0)$'
 
 # A store: ids, adding by the anchors that are there, removing.
 run 0 "$WCODEC" vectors add --json --anchors=8 store all.npy; json out
@@ -129,6 +143,14 @@ refused 2 'queries of 5 dimensions, but the vectors have 12' search store narrow
 refused 2 'queries: row 7: element 11 is NaN' search store nan.npy
 refused 2 '600 nearest of 518' search --nearest=600 store few.npy
 refused 2 'at most 4096 neighbours' search --nearest=4097 store few.npy
+refused 2 'narrow.npy: the original has rows of 5 dimensions, but the vectors have 12' search --rerank=narrow.npy store few.npy
+refused 2 'originals.wcodec:c: the original has no row of vector' search --rerank=originals.wcodec:c store few.npy
+refused 2 'nan.npy: the original: the row of vector 7 has elements that are NaN' search --rerank=nan.npy --rerank-factor=100 store few.npy
+refused 2 'choose one by --tensor' search --rerank=originals.wcodec store few.npy
+refused 1 "no tensor is called 'b'" search --rerank=originals.wcodec:b store few.npy
+refused 1 'nothing: ' search --rerank=nothing store few.npy
+refused 2 'need --rerank' search --rerank-factor=3 store few.npy
+refused 2 'from 1 to 1000, not' search --rerank=all.npy --rerank-factor=0 store few.npy
 refused 2 'takes no option --queries' search --queries=3 store few.npy
 refused 2 'metric is l2, inner-product or cosine, not' search --metric=l3 store few.npy
 refused 1 'nothing: ' search nothing few.npy

@@ -56,6 +56,30 @@ def test_add_and_search(tmp_path):
     ).all()
 
 
+def test_rerank(tmp_path):
+    rows, queries = clusters(1000), clusters(30, seed=2)
+    store = VectorStore(tmp_path / "store")
+    store.train(rows, anchors=16)
+    store.add(rows, bits=1.5, first_id=100)
+    wanted = nearest(rows, queries, 10) + 100
+    coarse = recall(store.search(queries, 10)[1], wanted)
+    scores, ids = store.search(queries, 10, rerank=rows, rerank_first_id=100)
+    assert recall(ids, wanted) > coarse + 0.1
+    exact = ((queries[:, None].astype(float) - rows[ids - 100]) ** 2).sum(2)
+    assert np.allclose(scores, exact, rtol=1e-5)
+    ids = store.search(queries, 10, rerank=rows, rerank_factor=100, rerank_first_id=100)[1]
+    assert recall(ids, wanted) == 1
+    for wrong in (
+        {"rerank": rows},
+        {"rerank": rows[:, :3], "rerank_first_id": 100},
+        {"rerank": rows, "rerank_first_id": 100, "rerank_factor": 0},
+        {"rerank_factor": 3},
+        {"rerank": rows.astype("i4")},
+    ):
+        with pytest.raises(wcodec.WcodecError):
+            store.search(queries, 10, **wrong)
+
+
 def test_filters_and_removing(tmp_path):
     rows = clusters(300)
     store = VectorStore(tmp_path)

@@ -4,6 +4,7 @@
 /* Compressed vectors: decoding, search against a scan of what is decoded, filters and probes, what
  * is refused, failing memory, and segments that are damaged or say what cannot be. */
 #include "support_memory.h"
+#include "support_vectors.h"
 
 #include "coding/floats.h"
 #include "vectors/segment.h"
@@ -13,71 +14,9 @@
 
 enum { N = 700, D = 37, M = 12, QUERIES = 9, K = 8 };
 
-/* Vectors around few centres. */
-static float *make_rows(size_t n, size_t d, uint64_t seed, wcodec_vector_rows *rows)
-{
-    float *data = malloc(n * d * sizeof *data);
-    assert_non_null(data);
-    for (size_t i = 0; i < n * d; i++)
-        data[i] = (float)(i / d * 7919 % 11 * (i % d + 1) % 13) +
-                  (float)(support_random(&seed) % 1000) * 0.004f - 5;
-    *rows =
-        (wcodec_vector_rows){.dtype = WCODEC_DTYPE_F32, .count = n, .dimensions = d, .data = data};
-    return data;
-}
-
-struct file {
-    uint8_t *bytes;
-    size_t size, room;
-};
-
-static int append(void *opaque, const void *data, size_t size)
-{
-    struct file *file = opaque;
-    if (file->size + size > file->room) {
-        file->room = 2 * (file->size + size);
-        file->bytes = realloc(file->bytes, file->room);
-        assert_non_null(file->bytes);
-    }
-    memcpy(file->bytes + file->size, data, size);
-    file->size += size;
-    return 0;
-}
-
-static wcodec_status make_segment(wcodec_context *context, const wcodec_vector_rows *rows,
-                                  uint64_t anchors, double bits, struct file *file,
-                                  wcodec_vectors_report *report, wcodec_error *err)
-{
-    wcodec_vectors *vectors = NULL;
-    wcodec_vectors_options train;
-    wcodec_vectors_compress_options options;
-    wcodec_vectors_options_init(&train);
-    train.anchors = anchors;
-    wcodec_vectors_compress_options_init(&options);
-    options.bits = bits;
-    file->size = 0;
-    wcodec_status status = wcodec_vectors_train(context, rows, &train, &vectors, err);
-    if (status == WCODEC_OK)
-        status =
-            wcodec_vectors_compress(context, vectors, rows, &options, append, file, report, err);
-    wcodec_vectors_destroy(vectors);
-    return status;
-}
-
-static wcodec_vectors_store *open_file(wcodec_context *context, const struct file *file)
-{
-    wcodec_reader *reader;
-    wcodec_vectors_store *store = NULL;
-    wcodec_error err;
-    if (wcodec_reader_open_memory(context, file->bytes, file->size, &reader, &err) != WCODEC_OK ||
-        wcodec_vectors_open_reader(context, reader, &store, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    wcodec_reader_close(reader);
-    return store;
-}
-
 /* What a segment decodes to; the caller frees it. */
-static float *decode_all(wcodec_context *context, const struct file *file, size_t n, size_t d)
+static float *decode_all(wcodec_context *context, const struct support_file *file, size_t n,
+                         size_t d)
 {
     wcodec_reader *reader;
     wcodec_error err;
@@ -97,14 +36,15 @@ static void decoding(void **state)
 {
     wcodec_vector_rows rows;
     wcodec_vectors_report report;
-    struct file file = {0}, other = {0};
+    struct support_file file = {0}, other = {0};
     wcodec_reader *reader;
     float part[5 * D];
     double sum = 0;
     (void)state;
-    float *data = make_rows(N, D, 1, &rows);
+    float *data = support_vectors_make(N, D, 1, &rows);
     wcodec_context *context = support_context(2, NULL);
-    assert_int_equal(make_segment(context, &rows, M, 4, &file, &report, NULL), WCODEC_OK);
+    assert_int_equal(support_vectors_segment(context, &rows, M, 4, &file, &report, NULL),
+                     WCODEC_OK);
     assert_int_equal(report.rows, N);
     assert_int_equal(report.anchors, M);
     assert_int_equal(report.dimensions, D);
@@ -131,7 +71,7 @@ static void decoding(void **state)
                      WCODEC_ERROR_USAGE);
     wcodec_reader_close(reader);
     wcodec_context *more = support_context(5, NULL);
-    assert_int_equal(make_segment(more, &rows, M, 4, &other, NULL, NULL), WCODEC_OK);
+    assert_int_equal(support_vectors_segment(more, &rows, M, 4, &other, NULL, NULL), WCODEC_OK);
     assert_int_equal(other.size, file.size);
     assert_memory_equal(other.bytes, file.bytes, file.size);
     wcodec_context_destroy(more);
@@ -151,13 +91,14 @@ static void rates(void **state)
     wcodec_vectors *vectors;
     wcodec_vectors_compress_options options;
     wcodec_error err;
-    struct file file = {0};
+    struct support_file file = {0};
     double energy = INFINITY;
     (void)state;
-    float *data = make_rows(N, D, 2, &rows);
+    float *data = support_vectors_make(N, D, 2, &rows);
     wcodec_context *context = support_context(2, NULL);
     for (double bits = 0.5; bits <= 7; bits += 0.5) {
-        assert_int_equal(make_segment(context, &rows, M, bits, &file, &report, NULL), WCODEC_OK);
+        assert_int_equal(support_vectors_segment(context, &rows, M, bits, &file, &report, NULL),
+                         WCODEC_OK);
         assert_true(report.bits > bits - 0.05 && report.bits < bits + 0.3);
         assert_true(report.energy < energy);
         energy = report.energy;
@@ -171,16 +112,16 @@ static void rates(void **state)
         static const double wanted[] = {0.6, 0.95, 0.99};
         options.recall = wanted[i];
         file.size = 0;
-        assert_int_equal(wcodec_vectors_compress(context, vectors, &rows, &options, append, &file,
-                                                 &report, NULL),
+        assert_int_equal(wcodec_vectors_compress(context, vectors, &rows, &options,
+                                                 support_file_append, &file, &report, NULL),
                          WCODEC_OK);
         assert_true(report.recall >= wanted[i] && report.recall <= 1 && report.bits > last);
         last = report.bits;
     }
     options.recall = 0.999999;
-    assert_int_equal(
-        wcodec_vectors_compress(context, vectors, &rows, &options, append, &file, &report, &err),
-        WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_vectors_compress(context, vectors, &rows, &options, support_file_append,
+                                             &file, &report, &err),
+                     WCODEC_ERROR_USAGE);
     assert_non_null(strstr(err.text, "is not reached by 7 bits a dimension, but 0.99"));
     wcodec_vectors_destroy(vectors);
     wcodec_context_destroy(context);
@@ -244,16 +185,18 @@ static void searching(void **state)
 {
     wcodec_vector_rows rows, queries;
     wcodec_vectors_search_options o;
-    struct file file = {0};
+    struct support_file file = {0};
     uint64_t ids[QUERIES * K], again[QUERIES * K];
     float scores[QUERIES * K], again_scores[QUERIES * K];
     uint8_t allowed[(N - 100 + 7) / 8];
     (void)state;
-    float *data = make_rows(N, D, 3, &rows), *query = make_rows(QUERIES, D, 4, &queries);
+    float *data = support_vectors_make(N, D, 3, &rows),
+          *query = support_vectors_make(QUERIES, D, 4, &queries);
     wcodec_context *context = support_context(3, NULL), *one = support_context(1, NULL);
-    assert_int_equal(make_segment(context, &rows, M, 3.5, &file, NULL, NULL), WCODEC_OK);
+    assert_int_equal(support_vectors_segment(context, &rows, M, 3.5, &file, NULL, NULL), WCODEC_OK);
     float *decoded = decode_all(context, &file, N, D);
-    wcodec_vectors_store *store = open_file(context, &file), *same = open_file(one, &file);
+    wcodec_vectors_store *store = support_vectors_open(context, &file),
+                         *same = support_vectors_open(one, &file);
     for (size_t i = 0; i < sizeof allowed; i++)
         allowed[i] = (uint8_t)(i * 37);
     wcodec_vectors_search_options_init(&o);
@@ -290,15 +233,16 @@ static void together(void **state)
     wcodec_vectors_search_options o;
     wcodec_vectors_store_info info;
     wcodec_error err;
-    struct file file = {0};
+    struct support_file file = {0};
     static uint64_t ids[MANY * K], again[MANY * K];
     static float scores[MANY * K], again_scores[MANY * K];
     unsigned refusals = 0, found = 0;
     (void)state;
-    float *data = make_rows(N, D, 3, &rows), *query = make_rows(MANY, D, 4, &queries);
+    float *data = support_vectors_make(N, D, 3, &rows),
+          *query = support_vectors_make(MANY, D, 4, &queries);
     wcodec_context *context = support_context(3, NULL);
-    assert_int_equal(make_segment(context, &rows, M, 3.5, &file, NULL, NULL), WCODEC_OK);
-    wcodec_vectors_store *store = open_file(context, &file);
+    assert_int_equal(support_vectors_segment(context, &rows, M, 3.5, &file, NULL, NULL), WCODEC_OK);
+    wcodec_vectors_store *store = support_vectors_open(context, &file);
     wcodec_vectors_store_describe(store, &info);
     wcodec_vectors_search_options_init(&o);
     o.k = K;
@@ -316,7 +260,7 @@ static void together(void **state)
     assert_memory_equal(scores, again_scores, sizeof scores);
     for (uint64_t most = info.memory + 200; found < 4; most += 500) {
         wcodec_context *limited = support_context_limited(2, most);
-        wcodec_vectors_store *tight = open_file(limited, &file);
+        wcodec_vectors_store *tight = support_vectors_open(limited, &file);
         const wcodec_status status =
             wcodec_vectors_search(tight, &queries, &o, again, again_scores, &err);
         if (status == WCODEC_OK) {
@@ -345,15 +289,16 @@ static void probes(void **state)
 {
     wcodec_vector_rows rows, queries;
     wcodec_vectors_search_options o;
-    struct file file = {0};
+    struct support_file file = {0};
     enum { ALL = 600 };
     static uint64_t ids[QUERIES * ALL];
     static float scores[QUERIES * ALL];
     (void)state;
-    float *data = make_rows(N, D, 5, &rows), *query = make_rows(QUERIES, D, 6, &queries);
+    float *data = support_vectors_make(N, D, 5, &rows),
+          *query = support_vectors_make(QUERIES, D, 6, &queries);
     wcodec_context *context = support_context(2, NULL);
-    assert_int_equal(make_segment(context, &rows, M, 3, &file, NULL, NULL), WCODEC_OK);
-    wcodec_vectors_store *store = open_file(context, &file);
+    assert_int_equal(support_vectors_segment(context, &rows, M, 3, &file, NULL, NULL), WCODEC_OK);
+    wcodec_vectors_store *store = support_vectors_open(context, &file);
     wcodec_vectors_search_options_init(&o);
     o.k = ALL;
     size_t before = 0;
@@ -397,16 +342,16 @@ static void corners(void **state)
                                           .count = 1,
                                           .dimensions = rows.dimensions,
                                           .data = zeros};
-        struct file file = {0};
+        struct support_file file = {0};
         wcodec_vectors_report report;
         wcodec_vectors_search_options o;
         uint64_t ids[3];
         float scores[3];
-        assert_int_equal(
-            make_segment(context, &rows, i == 3 ? 3 : 1, i == 0 ? 4 : 0, &file, &report, NULL),
-            WCODEC_OK);
+        assert_int_equal(support_vectors_segment(context, &rows, i == 3 ? 3 : 1, i == 0 ? 4 : 0,
+                                                 &file, &report, NULL),
+                         WCODEC_OK);
         assert_true(report.energy == 0 && report.bits == 0);
-        wcodec_vectors_store *store = open_file(context, &file);
+        wcodec_vectors_store *store = support_vectors_open(context, &file);
         wcodec_vectors_search_options_init(&o);
         o.k = rows.count;
         o.metric = i == 2 ? WCODEC_VECTORS_COSINE : WCODEC_VECTORS_L2;
@@ -427,13 +372,14 @@ static void subnormal(void **state)
     static float data[400];
     const wcodec_vector_rows rows = {
         .dtype = WCODEC_DTYPE_F32, .count = 100, .dimensions = 4, .data = data};
-    struct file file = {0};
+    struct support_file file = {0};
     wcodec_vectors_report report;
     (void)state;
     wcodec_context *context = support_context(2, NULL);
     data[14] = wcodec_f32_of_bits(1);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(make_segment(context, &rows, 2, i * 4.0, &file, &report, NULL), WCODEC_OK);
+        assert_int_equal(support_vectors_segment(context, &rows, 2, i * 4.0, &file, &report, NULL),
+                         WCODEC_OK);
         assert_true(report.scale > 0 && report.bits == 0 && report.clipped == 0);
     }
     wcodec_context_destroy(context);
@@ -447,14 +393,14 @@ static void equally_far(void **state)
     static float data[SIDE * SIDE];
     const wcodec_vector_rows rows = {
         .dtype = WCODEC_DTYPE_F32, .count = SIDE, .dimensions = SIDE, .data = data};
-    struct file file = {0};
+    struct support_file file = {0};
     wcodec_vectors_report report;
     wcodec_error err;
     (void)state;
     wcodec_context *context = support_context(2, NULL);
     for (size_t i = 0; i < SIDE; i++)
         data[i * SIDE + i] = 1;
-    if (make_segment(context, &rows, 4, 0, &file, &report, &err) != WCODEC_OK)
+    if (support_vectors_segment(context, &rows, 4, 0, &file, &report, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     assert_true(report.recall == 1);
     wcodec_context_destroy(context);
@@ -482,12 +428,13 @@ static void refused(void **state)
     wcodec_vectors_options train;
     wcodec_vectors *vectors;
     wcodec_error err;
-    struct file file = {0};
+    struct support_file file = {0};
     (void)state;
-    float *data = make_rows(N, D, 7, &rows), *query = make_rows(4, D, 8, &queries);
+    float *data = support_vectors_make(N, D, 7, &rows),
+          *query = support_vectors_make(4, D, 8, &queries);
     wcodec_context *context = support_context(2, NULL);
-    assert_int_equal(make_segment(context, &rows, M, 3, &file, NULL, NULL), WCODEC_OK);
-    wcodec_vectors_store *store = open_file(context, &file);
+    assert_int_equal(support_vectors_segment(context, &rows, M, 3, &file, NULL, NULL), WCODEC_OK);
+    wcodec_vectors_store *store = support_vectors_open(context, &file);
     wcodec_vectors_search_options_init(&o);
     o.k = N + 1;
     expect_search(store, &queries, &o, WCODEC_ERROR_USAGE, "701 nearest of 700 vectors");
@@ -527,16 +474,16 @@ static void refused(void **state)
         wcodec_vectors_compress_options_init(&c);
         c.bits = cases[i].bits;
         c.recall = cases[i].recall;
-        assert_int_equal(
-            wcodec_vectors_compress(context, vectors, &rows, &c, append, &file, NULL, &err),
-            WCODEC_ERROR_USAGE);
+        assert_int_equal(wcodec_vectors_compress(context, vectors, &rows, &c, support_file_append,
+                                                 &file, NULL, &err),
+                         WCODEC_ERROR_USAGE);
         if (strstr(err.text, cases[i].text) == NULL)
             fail_msg("'%s' does not say '%s'", err.text, cases[i].text);
     }
     rows.dimensions = D - 1;
-    assert_int_equal(
-        wcodec_vectors_compress(context, vectors, &rows, NULL, append, &file, NULL, &err),
-        WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_vectors_compress(context, vectors, &rows, NULL, support_file_append,
+                                             &file, NULL, &err),
+                     WCODEC_ERROR_USAGE);
     assert_non_null(strstr(err.text, "anchors of 37 dimensions for vectors of 36"));
     wcodec_vectors_destroy(vectors);
     wcodec_context_destroy(context);
@@ -547,7 +494,7 @@ static void refused(void **state)
 
 static wcodec_status use_all(wcodec_context *context, const wcodec_vector_rows *rows, double bits)
 {
-    struct file file = {0};
+    struct support_file file = {0};
     wcodec_reader *reader = NULL;
     wcodec_vectors_store *store = NULL;
     wcodec_error err = {0};
@@ -555,7 +502,7 @@ static wcodec_status use_all(wcodec_context *context, const wcodec_vector_rows *
     float scores[10], decoded[2 * 8];
     wcodec_vector_rows query = *rows;
     query.count = 1;
-    wcodec_status status = make_segment(context, rows, 5, bits, &file, NULL, &err);
+    wcodec_status status = support_vectors_segment(context, rows, 5, bits, &file, NULL, &err);
     if (status == WCODEC_OK)
         status = wcodec_reader_open_memory(context, file.bytes, file.size, &reader, &err);
     if (status == WCODEC_OK)
@@ -576,7 +523,7 @@ static void out_of_memory(void **state)
 {
     wcodec_vector_rows rows;
     (void)state;
-    float *data = make_rows(60, 8, 9, &rows);
+    float *data = support_vectors_make(60, 8, 9, &rows);
     for (unsigned way = 0; way < 4; way++) {
         long failures = 0, calls = 0;
         /* Some that fail are done without. */
@@ -633,7 +580,7 @@ static void cancelled(void **state)
     wcodec_vectors_compress_options options;
     wcodec_error err;
     (void)state;
-    float *data = make_rows(3000, 8, 9, &rows);
+    float *data = support_vectors_make(3000, 8, 9, &rows);
     wcodec_context *context = support_context(2, NULL);
     wcodec_vectors_options_init(&train);
     train.anchors = 5;
@@ -665,14 +612,14 @@ static void cancelled(void **state)
 static void damage(void **state)
 {
     wcodec_vector_rows rows;
-    struct file file = {0};
+    struct support_file file = {0};
     unsigned errors = 0;
     (void)state;
-    float *data = make_rows(40, 5, 10, &rows), query[5] = {0};
+    float *data = support_vectors_make(40, 5, 10, &rows), query[5] = {0};
     const wcodec_vector_rows one = {
         .dtype = WCODEC_DTYPE_F32, .count = 1, .dimensions = 5, .data = query};
     wcodec_context *context = support_context(1, NULL);
-    assert_int_equal(make_segment(context, &rows, 3, 3, &file, NULL, NULL), WCODEC_OK);
+    assert_int_equal(support_vectors_segment(context, &rows, 3, 3, &file, NULL, NULL), WCODEC_OK);
     for (size_t i = 0; i < file.size; i++) {
         wcodec_reader *reader = NULL;
         wcodec_vectors_store *store = NULL;
@@ -730,11 +677,12 @@ static void put(wcodec_writer *writer, const struct forged *f, bool declares, un
     assert_int_equal(wcodec_writer_data(writer, data, count * width, NULL), WCODEC_OK);
 }
 
-static void forge(wcodec_context *context, const struct forged *f, struct file *file)
+static void forge(wcodec_context *context, const struct forged *f, struct support_file *file)
 {
     wcodec_writer *writer;
     file->size = 0;
-    assert_int_equal(wcodec_writer_create(context, append, file, NULL, &writer, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_writer_create(context, support_file_append, file, NULL, &writer, NULL),
+                     WCODEC_OK);
     if (f->version != NULL)
         assert_int_equal(wcodec_writer_metadata(writer, WCODEC_SEGMENT_KEY, f->version, NULL),
                          WCODEC_OK);
@@ -753,7 +701,7 @@ static void forge(wcodec_context *context, const struct forged *f, struct file *
 
 static void expect_forged(wcodec_context *context, const struct forged *f)
 {
-    struct file file = {0};
+    struct support_file file = {0};
     wcodec_reader *reader;
     wcodec_vectors_store *store = NULL;
     wcodec_error err = {0};
