@@ -394,6 +394,19 @@ typedef struct wcodec_decode_options {
     /** NULL, or where wcodec_reader_restore() and wcodec_reader_test() say what their time went
      * into. Set on success only. */
     wcodec_times *times;
+    /** With `part_end`: the first byte of the original from which on entries of the part begin. */
+    uint64_t part_begin;
+    /** 0: all of the file. Else wcodec_reader_restore() and wcodec_reader_test() do a part of it:
+     * the tensors, and blobs between them, that begin at bytes part_begin to part_end - 1 of the
+     * original; parts whose bytes follow each other from 0 to its end have each of them once.
+     * `write_at` gets offsets in the original. What belongs to the part is verified as ever, but
+     * for the hash of the original, which is left to wcodec_reader_check_parts(). Other calls, and
+     * quick tests, refuse it. */
+    uint64_t part_end;
+    /** NULL, or where the hashes of a part go when it is done, at once, with `hashes`; not with
+     * skip_checks. */
+    wcodec_write_fn write_hashes;
+    void *hashes;
 } wcodec_decode_options;
 
 /** What wcodec_decode_options_init() calls: as wcodec_options_init_size(). */
@@ -447,6 +460,25 @@ WCODEC_API wcodec_status wcodec_reader_restore(const wcodec_reader *reader, uint
 WCODEC_API wcodec_status wcodec_reader_test(const wcodec_reader *reader, uint64_t file, int quick,
                                             const wcodec_decode_options *options,
                                             wcodec_error *err);
+
+/** What `write_hashes` of wcodec_decode_options got of a part: 16 bytes for each 65,536 of the
+ * original, and up to 128 KiB; of this version of the library alone. */
+typedef struct wcodec_part_hashes {
+    const void *data;
+    size_t size;
+    /** 0. */
+    uint64_t reserved[2];
+} wcodec_part_hashes;
+
+/** After all parts of file number `file` were restored or tested, by whichever reader, process or
+ * machine: is the hash of the original that of these parts, in their order? Nothing is read.
+ * Thread-safe.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE (what is given is no part's, or another file's; one is
+ * missing), WCODEC_ERROR_CORRUPT (the hash differs), WCODEC_ERROR_MEMORY. */
+WCODEC_API wcodec_status wcodec_reader_check_parts(const wcodec_reader *reader, uint64_t file,
+                                                   const wcodec_part_hashes *parts, size_t count,
+                                                   wcodec_error *err);
 
 /** The hash of a file as it is, to compare with wcodec_file_info's: XXH3-128s of leaves of 65,536
  * bytes, and one of these and the size (wcodec-format(5)), most significant byte first. It reads

@@ -40,6 +40,7 @@ static const struct {
     STRUCTURE(wcodec_mode_info),
     STRUCTURE(wcodec_tensor_info),
     STRUCTURE(wcodec_decode_options),
+    STRUCTURE(wcodec_part_hashes),
     STRUCTURE(wcodec_original_info),
     STRUCTURE(wcodec_delta_info),
     STRUCTURE(wcodec_encode_options),

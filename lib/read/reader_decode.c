@@ -31,6 +31,11 @@ wcodec_status wcodec_decode_options_read(const wcodec_decode_options *from,
         wcodec_options_take(from, &o, sizeof o, "wcodec_decode_options_init", err);
     if (status == WCODEC_OK)
         status = wcodec_progress_check(&o.progress, err);
+    if (status == WCODEC_OK && o.part_begin != 0 && o.part_begin >= o.part_end)
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE,
+                             "part_begin is %" PRIu64 " and part_end %" PRIu64
+                             ": expected a part that begins before it ends",
+                             o.part_begin, o.part_end);
     if (status == WCODEC_OK)
         *options = o;
     return status;
@@ -89,6 +94,9 @@ static wcodec_status begin_request(const wcodec_reader *reader, uint64_t i, void
     wcodec_status status = wcodec_context_usable(reader->context, err);
     if (status == WCODEC_OK)
         status = wcodec_decode_options_read(options, &own, err);
+    if (status == WCODEC_OK && own.part_end != 0)
+        status =
+            wcodec_fail(err, WCODEC_ERROR_USAGE, "part_end is for restoring and testing files");
     if (status == WCODEC_OK)
         status = wcodec_check_number(i, reader->tensor_count, "tensor", err);
     if (status != WCODEC_OK)

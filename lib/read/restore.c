@@ -149,7 +149,8 @@ static void slice_task(void *argument, size_t i)
     wcodec_status status = WCODEC_OK;
     uint64_t begin = wcodec_phase_begin(&r->phases);
     if (r->checks)
-        status = wcodec_tree_put(&r->hash, s->offset + at, s->data + at, size, &error);
+        status =
+            wcodec_tree_put(&r->hash, s->offset + at - r->hash_begin, s->data + at, size, &error);
     begin = wcodec_phase_end(&r->phases, WCODEC_PHASE_HASH, begin);
     if (status == WCODEC_OK && r->write_at != NULL) {
         const int e = r->write_at(r->opaque, s->offset + at, s->data + at, (size_t)size);
@@ -169,12 +170,11 @@ static void run_parts(struct wcodec_restore *r, struct wcodec_restore_part *part
                       uint64_t capacity, uint64_t *filled)
 {
     struct slices s = {.r = r, .offset = r->offset, .data = buffer};
-    const uint64_t entries = r->shard->index->entry_count;
     uint64_t size = 1;
     wcodec_error error = {0};
     const uint64_t begin = wcodec_phase_begin(&r->phases);
     while (r->status == WCODEC_OK && size > 0 && (r->at_part || r->dsp == NULL) &&
-           (part->entry != NULL || r->entry < entries)) {
+           (part->entry != NULL || r->entry < r->end)) {
         const uint64_t at = r->offset;
         const wcodec_status status =
             wcodec_restore_part(r, part, buffer + s.size, capacity - s.size, &size, &error);
@@ -198,8 +198,7 @@ static void run_parts(struct wcodec_restore *r, struct wcodec_restore_part *part
 
 static bool has_ended(const struct wcodec_restore *r)
 {
-    return r->status != WCODEC_OK ||
-           (r->entry == r->shard->index->entry_count && r->tensor == NULL);
+    return r->status != WCODEC_OK || (r->entry == r->end && r->tensor == NULL);
 }
 
 static wcodec_status report(struct wcodec_restore *r, uint64_t bytes)
@@ -360,6 +359,8 @@ static wcodec_status run(struct wcodec_restore *r, wcodec_error *err)
     wcodec_status status =
         r->checks ? wcodec_tree_init(&r->hash, allocator, r->leaf, WCODEC_RESTORE_LEAVES, err)
                   : WCODEC_OK;
+    if (status == WCODEC_OK && r->checks && r->is_part)
+        status = wcodec_restore_span_begin(r, err);
     r->workers = wcodec_alloc_zeroed(allocator, r->worker_count * sizeof *r->workers);
     if (status == WCODEC_OK && r->workers == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for threads' buffers");
@@ -389,16 +390,17 @@ static wcodec_status check_end(const struct wcodec_shard *shard, const struct wc
                           : wcodec_check_gap(source, index->body_end, index->body_stop, err);
 }
 
-static wcodec_status check_file_hash(struct wcodec_restore *r, wcodec_error *err)
+/* What is verified after the last entry. */
+static wcodec_status check_rest(struct wcodec_restore *r, const wcodec_decode_options *options,
+                                wcodec_error *err)
 {
-    const struct wcodec_index *index = r->shard->index;
-    uint8_t hash[sizeof index->hash];
-    if (index->rebuilt)
-        return WCODEC_OK;
-    wcodec_tree_canonical(wcodec_tree_end(&r->hash, index->size), hash);
-    if (memcmp(hash, index->hash, sizeof hash) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of the restored file differs");
-    return WCODEC_OK;
+    wcodec_status status = WCODEC_OK;
+    if (r->end == r->shard->index->entry_count)
+        status = check_end(r->shard, r->source, err);
+    if (status != WCODEC_OK || !r->checks)
+        return status;
+    return !r->is_part ? wcodec_restore_check_hash(r->shard->index, &r->hash, err)
+                       : wcodec_restore_span_end(r, options, err);
 }
 
 /* Neither write nor write_at: only test. */
@@ -414,9 +416,9 @@ static wcodec_status decode_file(const wcodec_reader *reader, const struct wcode
                                .write = options->write_at != NULL ? NULL : write,
                                .write_at = options->write_at,
                                .opaque = opaque,
-                               .headers = {.shard = shard, .source = source},
-                               .position = shard->index->body_begin};
-    wcodec_reporter_init(&r.reporter, &options->progress, shard->index->size);
+                               .headers = {.shard = shard, .source = source}};
+    wcodec_restore_choose(&r, options);
+    wcodec_reporter_init(&r.reporter, &options->progress, r.span.end - r.span.begin);
     wcodec_phases_begin(&r.phases, options->times);
     wcodec_status status = choose_way(&r, err);
     if (status != WCODEC_OK)
@@ -429,14 +431,13 @@ static wcodec_status decode_file(const wcodec_reader *reader, const struct wcode
     }
     status = run(&r, err);
     if (status == WCODEC_OK)
-        status = check_end(shard, source, err);
-    if (status == WCODEC_OK && r.checks)
-        status = check_file_hash(&r, err);
+        status = check_rest(&r, options, err);
     if (status == WCODEC_OK)
         status = wcodec_reporter_end(&r.reporter, err);
     if (status == WCODEC_OK)
         wcodec_phases_end(&r.phases, options->times);
     wcodec_tree_free(&r.hash);
+    wcodec_span_free(&r.span, &reader->context->allocator);
     pthread_cond_destroy(&r.advanced);
     pthread_mutex_destroy(&r.lock);
     return status;
@@ -478,6 +479,9 @@ static wcodec_status work(const wcodec_reader *reader, uint64_t file, enum task 
         status = wcodec_decode_options_read(options, &own, err);
     if (status != WCODEC_OK)
         return status;
+    if (task == TEST_QUICKLY && own.part_end != 0)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "wcodec_reader_test: part_end with a quick test, which has no parts");
     if (task != RESTORE)
         own.write_at = NULL;
     else if (write == NULL && own.write_at == NULL)
@@ -496,8 +500,7 @@ static wcodec_status work(const wcodec_reader *reader, uint64_t file, enum task 
     status = wcodec_shard_acquire(shard, &source, err);
     if (status != WCODEC_OK)
         return status;
-    const struct wcodec_source_range body = {shard->index->body_begin,
-                                             shard->index->body_stop - shard->index->body_begin};
+    const struct wcodec_source_range body = wcodec_restore_body(shard->index, &own);
     if (task != TEST_QUICKLY)
         wcodec_source_announce(&source, &source, &body, 1);
     status = task == TEST_QUICKLY ? check_gaps(reader->context, shard, &source, err)

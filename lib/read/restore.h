@@ -13,7 +13,7 @@
 #include "backends/cpu/decode.h"
 #include "core/phases.h"
 #include "core/progress.h"
-#include "io/tree.h"
+#include "io/span.h"
 #include "read/decode.h"
 #include "read/reader.h"
 #include "registry/registry.h"
@@ -87,9 +87,13 @@ struct wcodec_restore {
     void *opaque;
     struct wcodec_reporter reporter;
     struct wcodec_phases phases;
-    struct wcodec_tree hash; /* of the original */
-    atomic_bool slow;        /* the source: more than the job's own bytes should be on their way */
-    uint64_t base;           /* memory that is held all the time */
+    uint64_t end;                  /* the entry after the last to do */
+    bool is_part;                  /* not all of the file */
+    struct wcodec_span_maker span; /* the bytes to do; made of a part only */
+    struct wcodec_tree hash;       /* of the original; of a part, of its span */
+    uint64_t hash_begin;           /* byte of the original that `hash` begins with */
+    atomic_bool slow; /* the source: more than the job's own bytes should be on their way */
+    uint64_t base;    /* memory that is held all the time */
     size_t worker_count;
     struct wcodec_restore_worker *workers;
 
@@ -115,6 +119,20 @@ struct wcodec_restore {
 /* Note a failure at a byte of the original. Lock held. */
 void wcodec_restore_note(struct wcodec_restore *r, uint64_t at, wcodec_status status,
                          const wcodec_error *error);
+
+/* All of the file, or the part of it that is asked for (restore_span.c); and where its payloads
+ * lie. */
+void wcodec_restore_choose(struct wcodec_restore *r, const wcodec_decode_options *options);
+struct wcodec_source_range wcodec_restore_body(const struct wcodec_index *index,
+                                               const wcodec_decode_options *options);
+/* Of a part, when r->hash is ready, and when all is in it: its hashes go to the caller.
+ * WCODEC_ERROR_MEMORY, _IO. */
+wcodec_status wcodec_restore_span_begin(struct wcodec_restore *r, wcodec_error *err);
+wcodec_status wcodec_restore_span_end(struct wcodec_restore *r,
+                                      const wcodec_decode_options *options, wcodec_error *err);
+/* All bytes of the original are in the tree. WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_restore_check_hash(const struct wcodec_index *index, struct wcodec_tree *tree,
+                                        wcodec_error *err);
 
 /* The plan. Lock held. *job is set, or false: there is none now. */
 bool wcodec_restore_next(struct wcodec_restore *r, struct wcodec_restore_job *job);

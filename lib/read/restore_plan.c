@@ -36,7 +36,7 @@ static bool plan_group(struct wcodec_restore *r, struct wcodec_restore_job *job)
 {
     const struct wcodec_index *index = r->shard->index;
     uint64_t size = 0, begin = UINT64_MAX, position = r->position, n = r->entry, from = r->position;
-    for (; n < index->entry_count; n++) {
+    for (; n < r->end; n++) {
         const struct wcodec_entry *e = &index->entries[n];
         if (!is_small(e) || e->size > WCODEC_JOB_BYTES - size)
             break;
@@ -274,7 +274,7 @@ bool wcodec_restore_next(struct wcodec_restore *r, struct wcodec_restore_job *jo
         (r->until_ns != 0 && wcodec_clock_ns() >= r->until_ns))
         return false;
     while (r->tensor == NULL) {
-        if (r->entry == index->entry_count || r->at_part)
+        if (r->entry == r->end || r->at_part)
             return false;
         const uint64_t offset = r->offset;
         if (plan_group(r, job))

@@ -13,8 +13,6 @@
 
 #include <inttypes.h>
 
-enum { LEAF = WCODEC_LEAF_BYTES };
-
 struct joint {
     wcodec_context *context;
     const wcodec_reader *const *parts;
@@ -87,21 +85,22 @@ static bool same_settings(const struct wcodec_settings *a, const struct wcodec_s
 static wcodec_status check_part(struct joint *j, uint64_t begin, wcodec_error *err)
 {
     const struct wcodec_index *index = j->shard->index;
-    const uint64_t pad = j->record.begin % LEAF;
+    const struct wcodec_span *span = &j->record.span;
+    const uint64_t pad = span->begin % WCODEC_LEAF_BYTES;
     j->next = pad != 0;
     j->end = index->entry_count - 1;
     if (!same_settings(&index->head.settings, &j->settings))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "it was made by other options");
-    if (j->record.source_size != j->size)
+    if (span->file_size != j->size)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "it is of a file of %" PRIu64 " bytes, not of %" PRIu64,
-                           j->record.source_size, j->size);
-    if (j->record.begin != begin)
+                           "it is of a file of %" PRIu64 " bytes, not of %" PRIu64, span->file_size,
+                           j->size);
+    if (span->begin != begin)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "it begins at byte %" PRIu64 " of the original, expected %" PRIu64,
-                           j->record.begin, begin);
+                           span->begin, begin);
     if (j->next > j->end || (pad != 0 && index->entries[0].size != pad) ||
-        index->entries[j->end].file_offset != pad + (j->record.end - j->record.begin))
+        index->entries[j->end].file_offset != pad + (span->end - span->begin))
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "its record is not of its entries");
     return WCODEC_OK;
 }
@@ -145,23 +144,8 @@ static wcodec_status open_part(struct joint *j, uint64_t begin, wcodec_error *er
 static wcodec_status hash_part(const struct joint *j, struct wcodec_output *output,
                                wcodec_error *err)
 {
-    const struct wcodec_part_record *r = &j->record;
-    struct wcodec_tree *tree = &output->original;
-    uint64_t leaf = (r->begin + r->front_size) / LEAF;
-    wcodec_tree_advance(tree);
-    wcodec_status status = wcodec_tree_put(tree, r->begin, r->front, r->front_size, err);
-    wcodec_tree_advance(tree);
-    for (uint64_t i = 0; i < r->leaf_count && status == WCODEC_OK; i++) {
-        const uint8_t *at = r->leaves + i * WCODEC_PART_LEAF_SIZE;
-        wcodec_tree_put_leaf(
-            tree, leaf++, (struct wcodec_tree_hash){wcodec_load_u64(at), wcodec_load_u64(at + 8)});
-        wcodec_tree_advance(tree);
-    }
-    if (status == WCODEC_OK)
-        status = wcodec_tree_put(tree, r->end - r->back_size, r->back, r->back_size, err);
-    wcodec_tree_advance(tree);
-    output->hashed = r->end;
-    return status;
+    output->hashed = j->record.span.end;
+    return wcodec_span_put(&j->record.span, &output->original, err);
 }
 
 /* Have a part open that has an entry left, if there is one. */
@@ -171,7 +155,7 @@ static wcodec_status next_part(struct joint *j, struct wcodec_output *output, ui
     wcodec_status status = WCODEC_OK;
     while (status == WCODEC_OK && j->number < j->count && (j->shard == NULL || j->next == j->end)) {
         if (j->shard != NULL) {
-            begin = j->record.end;
+            begin = j->record.span.end;
             close_part(j);
             if (++j->number == j->count)
                 return WCODEC_OK;

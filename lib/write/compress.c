@@ -135,8 +135,8 @@ static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
 
 static wcodec_status report_progress(struct compressor *c, wcodec_error *err)
 {
-    return wcodec_reporter_add(&c->reporter, c->output.index.size - c->part.pad - c->reporter.done,
-                               err);
+    return wcodec_reporter_add(&c->reporter,
+                               c->output.index.size - c->part.span.pad - c->reporter.done, err);
 }
 
 static wcodec_status run_batch(struct compressor *c, wcodec_error *err)
@@ -285,9 +285,9 @@ static wcodec_status begin_entries(struct compressor *c, wcodec_error *err)
         return supply->begin(supply->opaque, &c->output, c->source.size, err);
     if (!wcodec_part_is_on(&c->part))
         return WCODEC_OK;
-    c->part.first = entry_from(c, c->part.begin);
-    c->part.last = entry_from(c, c->part.end);
-    wcodec_reporter_init(&c->reporter, &c->options.progress, c->part.last - c->part.first);
+    c->part.span.begin = entry_from(c, c->part.begin);
+    c->part.span.end = entry_from(c, c->part.end);
+    wcodec_reporter_init(&c->reporter, &c->options.progress, c->part.span.end - c->part.span.begin);
     return wcodec_part_begin(&c->part, c->context, &c->batch.settings, &c->output, err);
 }
 

@@ -9,36 +9,29 @@
 #ifndef WCODEC_WRITE_PART_H
 #define WCODEC_WRITE_PART_H
 
+#include "io/span.h"
 #include "write/dedup.h"
 #include "write/output.h"
 
-/* The record, as far as it is of one size. All numbers are little-endian; then follow `front` and
- * `back`, 16 bytes for each leaf (low, high), and 24 for each item (low, high, entry). */
-#define WCODEC_PART_MAGIC "wcodec part 001\n"
+/* The record. All numbers are little-endian: the magic number, how many items there are, 24 bytes
+ * for each (low, high, entry), and a span (io/span.h). */
+#define WCODEC_PART_MAGIC "wcodec part 002\n"
 enum {
     WCODEC_PART_MAGIC_SIZE = 16,
-    WCODEC_PART_RECORD_SIZE = WCODEC_PART_MAGIC_SIZE + 7 * 8,
-    WCODEC_PART_LEAF_SIZE = 16,
+    WCODEC_PART_HEAD_SIZE = WCODEC_PART_MAGIC_SIZE + 8,
     WCODEC_PART_ITEM_SIZE = 24
 };
 
 struct wcodec_part_record {
-    uint64_t begin, end;  /* of the part, in the original */
-    uint64_t source_size; /* of the original */
-    uint64_t front_size;  /* bytes from `begin` to where a leaf begins; 0: there does one */
-    uint64_t back_size;   /* bytes from the last leaf's begin to `end` */
-    uint64_t leaf_count;  /* between them */
-    uint64_t item_count;  /* tensors that another may equal, in their order */
-    const uint8_t *front, *back, *leaves, *items;
+    struct wcodec_span span; /* of the original */
+    uint64_t item_count;     /* tensors that another may equal, in their order */
+    const uint8_t *items;
 };
 
 /* What a compressor keeps for it. */
 struct wcodec_file_part {
-    uint64_t begin, end;  /* as asked for: entries that begin there; end 0: this is no part */
-    uint64_t first, last; /* bytes of these entries */
-    uint64_t pad;         /* zeros before them */
-    struct wcodec_tree_hash *leaves;
-    uint8_t *front; /* a leaf */
+    uint64_t begin, end; /* as asked for: entries that begin there; end 0: this is no part */
+    struct wcodec_span_maker span; /* bytes of these entries */
 };
 
 static inline bool wcodec_part_is_on(const struct wcodec_file_part *part)
@@ -52,7 +45,8 @@ static inline bool wcodec_part_has(const struct wcodec_file_part *part, uint64_t
     return !wcodec_part_is_on(part) || (at >= part->begin && (at < part->end || part->end >= size));
 }
 
-/* Before the first entry; first and last are set. WCODEC_ERROR_MEMORY and what writing returns. */
+/* Before the first entry; begin and end of the span are set. WCODEC_ERROR_MEMORY and what writing
+ * returns. */
 wcodec_status wcodec_part_begin(struct wcodec_file_part *part, wcodec_context *context,
                                 const struct wcodec_encode_settings *settings,
                                 struct wcodec_output *output, wcodec_error *err);

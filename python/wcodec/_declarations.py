@@ -403,12 +403,31 @@ class wcodec_decode_options(Structure):
     skip_checks: int
     write_at: Any
     times: Any
+    part_begin: int
+    part_end: int
+    write_hashes: Any
+    hashes: int | None
     _fields_ = (
         ("struct_size", c_size_t),
         ("progress", wcodec_progress),
         ("skip_checks", c_int),
         ("write_at", wcodec_write_at_fn),
         ("times", POINTER(wcodec_times)),
+        ("part_begin", c_uint64),
+        ("part_end", c_uint64),
+        ("write_hashes", wcodec_write_fn),
+        ("hashes", c_void_p),
+    )
+
+
+class wcodec_part_hashes(Structure):
+    data: int | None
+    size: int
+    reserved: Any
+    _fields_ = (
+        ("data", c_void_p),
+        ("size", c_size_t),
+        ("reserved", c_uint64 * 2),
     )
 
 
@@ -1725,6 +1744,7 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_mode_info": wcodec_mode_info,
     "wcodec_tensor_info": wcodec_tensor_info,
     "wcodec_decode_options": wcodec_decode_options,
+    "wcodec_part_hashes": wcodec_part_hashes,
     "wcodec_original_info": wcodec_original_info,
     "wcodec_delta_info": wcodec_delta_info,
     "wcodec_encode_options": wcodec_encode_options,
@@ -1811,6 +1831,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_reader_decode_rows": (c_int, (c_void_p, c_uint64, c_uint64, c_uint64, c_void_p, c_size_t, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
     "wcodec_reader_restore": (c_int, (c_void_p, c_uint64, wcodec_write_fn, c_void_p, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
     "wcodec_reader_test": (c_int, (c_void_p, c_uint64, c_int, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
+    "wcodec_reader_check_parts": (c_int, (c_void_p, c_uint64, POINTER(wcodec_part_hashes), c_size_t, POINTER(wcodec_error))),
     "wcodec_hash_fd": (c_int, (c_void_p, c_int, POINTER(wcodec_progress), c_uint8 * 16, POINTER(wcodec_error))),
     "wcodec_hash_memory": (c_int, (c_void_p, c_void_p, c_size_t, c_uint8 * 16, POINTER(wcodec_error))),
     "wcodec_original_open_fd": (c_int, (c_void_p, c_int, c_char_p, c_char_p, POINTER(c_void_p), POINTER(wcodec_error))),
