@@ -48,8 +48,12 @@ struct app {
     struct made_file *made; /* so that no other input's output takes their place */
     size_t made_count;
     struct sums sums;
-    size_t parts;         /* what compress_look() found: 0, or of what a file is to be made */
-    size_t part;          /* which one is at work */
+    size_t parts;              /* what a look found: 0, or of what a file is to be made */
+    size_t part;               /* which one is at work */
+    char key[17];              /* decompress: of the file that parts are written to */
+    wcodec_part_hashes hashes; /* test, decompress: of the part, freed with the next */
+    const wcodec_part_hashes *all_hashes; /* when it is committed: of all parts */
+    size_t all_hash_count;
     double seconds;       /* that all of it took, when it is committed */
     size_t mirror_length; /* 0, or of a mirror's folder, with which paths of outputs begin */
     bool removes_later;   /* --rm: `done` go in the end (utils/removal.h) */

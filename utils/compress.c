@@ -288,7 +288,7 @@ static bool compress_open_file(struct app *app, struct compression *c, const cha
     if (!(target ? output_open(app, target, &c->input.stat, &output)
                  : output_open_stdout(app, &c->input.stat, &output)))
         return false;
-    if (parts)
+    if (parts && output.temporary)
         *parts = parts_count(app, &c->source, target);
     done = (parts && *parts) || write_container(app, &c->source, &output);
     output_close(&output);

@@ -5,12 +5,14 @@
  * what is left of damaged files. */
 #include "utils/app.h"
 #include "utils/bases.h"
+#include "utils/decode_parts.h"
 #include "utils/directory.h"
 #include "utils/input.h"
 #include "utils/json.h"
 #include "utils/model_index.h"
 #include "utils/output.h"
 #include "utils/partial.h"
+#include "utils/parts.h"
 #include "utils/removal.h"
 #include "utils/results.h"
 #include "utils/signals.h"
@@ -132,11 +134,25 @@ static bool is_whole(struct app *app, const struct input *input, const wcodec_re
     return true;
 }
 
+/* Say so, and count it. */
+static void add_restored(struct app *app, const struct input *input, const wcodec_file_info *info,
+                         double seconds)
+{
+    char size[32], rate[32];
+    if (info->size == 0)
+        app_note(app, "%s: empty, restored", input->name);
+    else
+        app_note(app, "%s: %s restored, %s", input->name, text_size(info->size, size),
+                 text_rate(info->size, seconds, rate));
+    app->sums.coded++;
+    app->sums.from += info->coded_size;
+    app->sums.to += info->size;
+}
+
 static bool write_whole(struct app *app, const struct input *input, const wcodec_reader *reader,
                         const wcodec_file_info *info, struct output *output)
 {
     wcodec_error err = {0};
-    char size[32], rate[32];
     wcodec_decode_options decode = app_decode_options(app);
     wcodec_times times = {0};
     decode.times = times_wanted(app, &times);
@@ -146,16 +162,8 @@ static bool write_whole(struct app *app, const struct input *input, const wcodec
         return output_fail(app, output, input->name, &err);
     if (!output_pass(app, output, info->size))
         return false;
-    double seconds = progress_seconds(&app->progress);
-    if (info->size == 0)
-        app_note(app, "%s: empty, restored", input->name);
-    else
-        app_note(app, "%s: %s restored, %s", input->name, text_size(info->size, size),
-                 text_rate(info->size, seconds, rate));
+    add_restored(app, input, info, progress_seconds(&app->progress));
     times_print(app, input->name, &times);
-    app->sums.coded++;
-    app->sums.from += info->coded_size;
-    app->sums.to += info->size;
     return true;
 }
 
@@ -170,19 +178,39 @@ static void add_result(struct app *app, const struct input *input, const wcodec_
         app, input->name, output->name, part->partial ? "restored in part" : "restored", members);
 }
 
+/* Is the file there already? Then that is reported. */
+static bool is_settled(struct app *app, const struct input *input, const wcodec_file_info *info,
+                       const char *target)
+{
+    const struct options *o = &app->options;
+    const bool partial = o->tensors.count || o->only.count;
+    if (!target || o->force || partial || o->keep_going || !is_current(app, target, input, info))
+        return false;
+    app_note(app, "%s: up to date", target);
+    app->sums.current++;
+    results_add(app, input->name, target, "up to date", NULL);
+    return true;
+}
+
+static bool commit(struct app *app, const struct input *input, const wcodec_reader *reader,
+                   const wcodec_file_info *info, struct output *output, const struct part *part)
+{
+    struct output_attributes attributes = attributes_of(input, info);
+    bases_narrow(app, reader, -1, &attributes);
+    if (!bases_spared(app, output->name) || !output_commit(app, output, &attributes))
+        return false;
+    add_result(app, input, info, output, part);
+    return true;
+}
+
 static bool restore(struct app *app, const struct input *input, const wcodec_reader *reader,
                     const wcodec_file_info *info, const char *target)
 {
     const struct options *o = &app->options;
     struct output output;
     struct part part = {.partial = o->tensors.count || o->only.count};
-    if (target && !o->force && !part.partial && !o->keep_going &&
-        is_current(app, target, input, info)) {
-        app_note(app, "%s: up to date", target);
-        app->sums.current++;
-        results_add(app, input->name, target, "up to date", NULL);
+    if (is_settled(app, input, info, target))
         return true;
-    }
     if (signals_pending() || !(target ? output_open(app, target, &input->stat, &output)
                                       : output_open_stdout(app, &input->stat, &output)))
         return false;
@@ -201,18 +229,68 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
                               : output_prepare(app, &output, info->size) &&
                                     write_whole(app, input, reader, info, &output));
     progress_end(&app->progress);
-    if (good) {
-        struct output_attributes attributes = attributes_of(input, info);
-        bases_narrow(app, reader, -1, &attributes);
-        good = bases_spared(app, output.name) && output_commit(app, &output, &attributes);
-    }
-    if (good)
-        add_result(app, input, info, &output, &part);
+    good = good && commit(app, input, reader, info, &output, &part);
     output_close(&output);
     return good;
 }
 
-void decompress_file(struct app *app, const char *source, const char *target)
+/* In parts: can the output be made, and in how many? */
+static bool look(struct app *app, const struct input *input, const wcodec_reader *reader,
+                 const wcodec_file_info *info, const char *target)
+{
+    const bool named = target && parts_are_named(target);
+    const size_t parts = named ? decode_parts_count(app, input, info) : 0;
+    struct output output;
+    if (parts == 0)
+        return restore(app, input, reader, info, target);
+    if (is_settled(app, input, info, target))
+        return true;
+    if (signals_pending() || !output_open(app, target, &input->stat, &output))
+        return false;
+    const bool in_place = !output.temporary; /* a device, or a pipe */
+    output_close(&output);
+    if (in_place)
+        return restore(app, input, reader, info, target);
+    if (!decode_parts_begin(app, target, info->size))
+        return false;
+    app->parts = parts;
+    return true;
+}
+
+static bool make_part(struct app *app, const struct input *input, const wcodec_reader *reader,
+                      const wcodec_file_info *info, const char *target)
+{
+    return decode_parts_write(app, input->name, reader, info, target);
+}
+
+static bool commit_parts(struct app *app, const struct input *input, const wcodec_reader *reader,
+                         const wcodec_file_info *info, const char *target)
+{
+    const struct part whole = {0};
+    struct output output;
+    struct stat file;
+    wcodec_error err = {0};
+    char *name = decode_parts_name(app, target);
+    bool good = name && (decode_parts_check(app, reader, &err) == WCODEC_OK ||
+                         app_fail_status(app, input->name, &err));
+    good = good && output_adopt(app, target, &input->stat, name, &output);
+    free(name);
+    if (!good)
+        return false;
+    good = (fstat(output.fd, &file) == 0 && (uint64_t)file.st_size == info->size) ||
+           app_fail(app, EXIT_FAILED, "%s: has not the bytes that were written", target);
+    good = good && commit(app, input, reader, info, &output, &whole);
+    output_close(&output);
+    if (good)
+        add_restored(app, input, info, app->seconds);
+    return good;
+}
+
+/* One of these, with the file open. */
+static void with_file(struct app *app, const char *source, const char *target,
+                      bool (*step)(struct app *app, const struct input *input,
+                                   const wcodec_reader *reader, const wcodec_file_info *info,
+                                   const char *target))
 {
     struct input input;
     wcodec_reader *reader;
@@ -227,13 +305,34 @@ void decompress_file(struct app *app, const char *source, const char *target)
         app_fail_status(app, input.name, &err);
     else
         good = (!app->options.remove || input_check_removable(app, &input)) &&
-               restore(app, &input, reader, &info, target);
+               step(app, &input, reader, &info, target);
     if (!good)
         results_add_failure(app, source);
     else if (app->options.remove)
         removal_add(app, &input);
     wcodec_reader_close(reader);
     input_close(&input);
+}
+
+void decompress_file(struct app *app, const char *source, const char *target)
+{
+    with_file(app, source, target, restore);
+}
+
+void decompress_look(struct app *app, const char *source, const char *target)
+{
+    app->parts = 0;
+    with_file(app, source, target, look);
+}
+
+void decompress_part(struct app *app, const char *source, const char *target)
+{
+    with_file(app, source, target, make_part);
+}
+
+void decompress_commit(struct app *app, const char *source, const char *target)
+{
+    with_file(app, source, target, commit_parts);
 }
 
 static void mirror_file(struct app *app, void *opaque, const char *source, const char *target)

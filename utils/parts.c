@@ -47,7 +47,7 @@ static uint64_t size_of(const struct source *source)
     return source->reader ? source->info.size : (uint64_t)source->input->stat.st_size;
 }
 
-static uint64_t bytes_of_part(uint64_t size)
+uint64_t parts_bytes(uint64_t size)
 {
     uint64_t bytes = size / PARTS;
     if (bytes < LEAST_BYTES)
@@ -57,11 +57,16 @@ static uint64_t bytes_of_part(uint64_t size)
     return size / bytes < PARTS_MAX ? bytes : size / PARTS_MAX + 1;
 }
 
+bool parts_are_named(const char *target)
+{
+    return strlen(path_base(target)) <= LONGEST_NAME;
+}
+
 size_t parts_count(const struct app *app, const struct source *source, const char *target)
 {
-    const uint64_t size = size_of(source), bytes = bytes_of_part(size);
+    const uint64_t size = size_of(source), bytes = parts_bytes(size);
     if (!target || size < PARTS_WORTH || app->options.index || source_is_copied(app, source) ||
-        source->input->spooled || strlen(path_base(target)) > LONGEST_NAME)
+        source->input->spooled || !parts_are_named(target))
         return 0;
     return (size_t)((size + bytes - 1) / bytes);
 }
@@ -125,17 +130,22 @@ static bool make_key(struct parts *p)
     return true;
 }
 
-/* ".NAME.part-KEY-NUMBER", or "all" in place of a number that there is none of. NULL: reported. */
+/* ".NAME.part-KEY-NUMBER", or "all" in place of a number. */
+char *parts_name(struct app *app, const char *target, const char *key, size_t number)
+{
+    const char *base = path_base(target);
+    const size_t room = strlen(base) + sizeof INFIX + strlen(key) + 32;
+    char *name = app_alloc(app, target, room);
+    if (name && number != SIZE_MAX)
+        snprintf(name, room, ".%s" INFIX "%s-%zu", base, key, number);
+    else if (name)
+        snprintf(name, room, ".%s" INFIX "%s-all", base, key);
+    return name;
+}
+
 static char *name_of(const struct parts *p, size_t number)
 {
-    const char *base = path_base(p->target);
-    const size_t room = strlen(base) + sizeof INFIX + sizeof p->key + 32;
-    char *name = app_alloc(p->app, p->target, room);
-    if (name && number < p->count)
-        snprintf(name, room, ".%s" INFIX "%s-%zu", base, p->key, number);
-    else if (name)
-        snprintf(name, room, ".%s" INFIX "%s-all", base, p->key);
-    return name;
+    return parts_name(p->app, p->target, p->key, number);
 }
 
 /* False: reported; parts_end() is to be called in any case. */
@@ -148,7 +158,7 @@ static bool parts_begin(struct app *app, const struct source *source, const char
                         .target = target,
                         .dir_fd = -1,
                         .whole = -1,
-                        .bytes = bytes_of_part(size)};
+                        .bytes = parts_bytes(size)};
     p->count = p->placed = parts_count(app, source, target);
     if (p->count == 0)
         return app_fail(app, EXIT_FAILED, "%s: has changed", source->input->name);
@@ -171,11 +181,10 @@ static void parts_end(struct parts *p)
         close(p->dir_fd);
 }
 
-/* A file beside the output, of ours alone. -1 and errno: there is none such. */
-static int open_own(const struct parts *p, const char *name, int flags)
+int parts_open(int dir_fd, const char *name, int flags)
 {
     struct stat file;
-    const int fd = openat(p->dir_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    const int fd = openat(dir_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0 || (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
                    file.st_nlink == 1))
         return fd;
@@ -189,7 +198,7 @@ static bool is_made(const struct parts *p, const char *name)
 {
     struct app *app = p->app;
     wcodec_reader *reader;
-    const int fd = open_own(p, name, O_RDONLY);
+    const int fd = parts_open(p->dir_fd, name, O_RDONLY);
     bool good = false;
     if (fd >= 0 && wcodec_reader_open_fd(app->context, fd, &reader, NULL) == WCODEC_OK) {
         wcodec_decode_options decode = app_decode_options(app);
@@ -268,7 +277,7 @@ static bool open_parts(struct parts *p)
         p->fds[i] = -1;
     for (size_t i = 0; i < p->count; i++) {
         char *name = name_of(p, i);
-        p->fds[i] = name ? open_own(p, name, O_RDONLY) : -1;
+        p->fds[i] = name ? parts_open(p->dir_fd, name, O_RDONLY) : -1;
         free(name);
         if (p->fds[i] < 0)
             return app_fail(p->app, EXIT_FAILED, "%s: part %zu of %zu is gone", p->target, i + 1,
@@ -280,22 +289,29 @@ static bool open_parts(struct parts *p)
     return true;
 }
 
-/* The library's own writing: of part 0's process only. */
-static int put_at(void *opaque, uint64_t offset, const void *data, size_t size)
+int parts_write(int fd, uint64_t offset, const void *data, size_t size)
 {
-    struct parts *p = opaque;
     const char *from = data;
-    while (size > 0 && p->placed == 0) {
-        const ssize_t n = signals_pending() ? -1 : pwrite(p->whole, from, size, (off_t)offset);
+    while (size > 0) {
+        const ssize_t n = signals_pending() ? -1 : pwrite(fd, from, size, (off_t)offset);
         if (n < 0 && errno == EINTR && !signals_pending())
             continue;
         if (n < 0)
-            return p->error = signals_pending() ? EINTR : errno;
+            return signals_pending() ? EINTR : errno;
         from += n;
         offset += (uint64_t)n;
         size -= (size_t)n;
     }
     return 0;
+}
+
+/* The library's own writing: of part 0's process only. */
+static int put_at(void *opaque, uint64_t offset, const void *data, size_t size)
+{
+    struct parts *p = opaque;
+    if (p->placed == 0)
+        p->error = parts_write(p->whole, offset, data, size);
+    return p->error;
 }
 
 /* Through memory, where the system does not copy. */
@@ -356,10 +372,10 @@ static bool join(struct parts *p, wcodec_encode_report *report)
 static bool place_part(struct parts *p)
 {
     wcodec_encode_report report;
-    char *name = name_of(p, p->count);
+    char *name = name_of(p, SIZE_MAX);
     if (!name)
         return false;
-    p->whole = open_own(p, name, O_WRONLY | O_CREAT);
+    p->whole = parts_open(p->dir_fd, name, O_WRONLY | O_CREAT);
     const int error = errno;
     free(name);
     if (p->whole < 0)
@@ -378,7 +394,7 @@ static bool commit_parts(struct parts *p)
     wcodec_encode_report report;
     struct output output;
     struct stat file;
-    char *name = name_of(p, p->count);
+    char *name = name_of(p, SIZE_MAX);
     bool good = name && open_parts(p) && join(p, &report) &&
                 output_adopt(p->app, p->target, &p->source->input->stat, name, &output);
     if (good) {

@@ -4,6 +4,7 @@
 /* wcodec test: read and decode everything, and check every sum. */
 #include "utils/app.h"
 #include "utils/bases.h"
+#include "utils/decode_parts.h"
 #include "utils/input.h"
 #include "utils/json.h"
 #include "utils/lossy.h"
@@ -47,32 +48,67 @@ static void report(struct app *app, const char *name, const char *device,
     results_item(app, item);
 }
 
+/* What is done of a test: all at once, or a step of a file in parts (utils/work.h). */
+enum step { ALL, LOOK, PART, COMMIT };
+
+static wcodec_status decode_all(struct app *app, const struct input *input,
+                                const wcodec_reader *reader, wcodec_error *err)
+{
+    wcodec_times times = {0};
+    wcodec_decode_options decode = app_decode_options(app);
+    progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
+    decode.times = times_wanted(app, &times);
+    const wcodec_status status = wcodec_reader_test(reader, 0, app->options.quick, &decode, err);
+    progress_end(&app->progress);
+    if (status == WCODEC_OK && !app->options.quick)
+        times_print(app, input->name, &times);
+    return status;
+}
+
+/* *settled: there is nothing more to do than to report it. */
+static wcodec_status test_reader(struct app *app, const struct input *input,
+                                 const wcodec_reader *reader, const wcodec_file_info *file,
+                                 enum step step, bool *settled, wcodec_error *err)
+{
+    wcodec_decode_options decode;
+    switch (step) {
+    case LOOK:
+        app->parts = decode_parts_count(app, input, file);
+        *settled = app->parts == 0;
+        return *settled ? decode_all(app, input, reader, err) : WCODEC_OK;
+    case PART:
+        decode = decode_parts_options(app, file);
+        *settled = false;
+        return wcodec_reader_test(reader, 0, 0, &decode, err);
+    case COMMIT:
+        return decode_parts_check(app, reader, err);
+    default:
+        return decode_all(app, input, reader, err);
+    }
+}
+
 static void test_on(struct app *app, const struct input *input, wcodec_context *context,
-                    const char *device)
+                    const char *device, enum step step)
 {
     wcodec_reader *reader;
     wcodec_file_info file;
     struct lossy_figures lossy = {0};
-    wcodec_times times = {0};
     wcodec_error err = {0};
+    bool settled = true;
     wcodec_status status = app->options.quick
                                ? wcodec_reader_open_fd(context, input->fd, &reader, &err)
                                : bases_open_reader(app, context, input, &reader, &err);
     if (status == WCODEC_OK) {
-        progress_start(&app->progress, input->name,
-                       !app->options.quiet && !app->options.no_progress);
-        wcodec_decode_options decode = app_decode_options(app);
-        decode.times = times_wanted(app, &times);
-        status = wcodec_reader_test(reader, 0, app->options.quick, &decode, &err);
-        progress_end(&app->progress);
-        if (status == WCODEC_OK && !app->options.quick)
-            times_print(app, input->name, &times);
-        if (status == WCODEC_OK && wcodec_reader_file(reader, 0, &file, NULL) == WCODEC_OK)
+        status = wcodec_reader_file(reader, 0, &file, &err);
+        if (status == WCODEC_OK)
+            status = test_reader(app, input, reader, &file, step, &settled, &err);
+        if (status == WCODEC_OK)
             lossy = lossy_of_file(reader, &file);
         wcodec_reader_close(reader);
     }
     err.status = status;
-    report(app, input->name, device, &lossy, &err);
+    if (settled || status != WCODEC_OK)
+        report(app, input->name, device, &lossy, &err);
 }
 
 /* Each device that can be used decodes everything, and must come to the same sums. */
@@ -97,14 +133,14 @@ static void test_everywhere(struct app *app, const struct input *input)
         snprintf(name, sizeof name, "%.40s:%u", devices[i].backend, devices[i].index);
         wcodec_context *context = app_make_context(app, app->options.threads, name);
         if (context)
-            test_on(app, input, context, name);
+            test_on(app, input, context, name, ALL);
         wcodec_context_destroy(context);
     }
     if (tested == 0 && !signals_pending())
         app_fail(app, EXIT_BACKEND, "%s: no backend can be used", input->name);
 }
 
-void test_file(struct app *app, const char *path)
+static void test_step(struct app *app, const char *path, enum step step)
 {
     struct input input;
     int before = app->exit_code;
@@ -118,11 +154,32 @@ void test_file(struct app *app, const char *path)
         if (app_all_backends(app) && !app->options.quick)
             test_everywhere(app, &input);
         else
-            test_on(app, &input, app->context, NULL);
+            test_on(app, &input, app->context, NULL, step);
         input_close(&input);
     }
     if (before > app->exit_code)
         app->exit_code = before;
+}
+
+void test_file(struct app *app, const char *path)
+{
+    test_step(app, path, ALL);
+}
+
+void test_look(struct app *app, const char *path)
+{
+    app->parts = 0;
+    test_step(app, path, LOOK);
+}
+
+void test_part(struct app *app, const char *path)
+{
+    test_step(app, path, PART);
+}
+
+void test_commit(struct app *app, const char *path)
+{
+    test_step(app, path, COMMIT);
 }
 
 /* Are all files there that a model's index names? Said only if they are not. */

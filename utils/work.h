@@ -13,8 +13,8 @@ enum work {
     WORK_DECOMPRESS,
     WORK_TEST,
     WORK_COPY,
-    /* A large file in parts (utils/parts.h): is it to be done, and of how many; part number
-     * app->part of it; the same to its place; all to its name. */
+    /* A large file in parts (utils/parts.h, utils/decode_parts.h): is it to be done, and of how
+     * many; part number app->part of it; to compress, the same to its place; all of it is there. */
     WORK_LOOK,
     WORK_PART,
     WORK_PLACE,
@@ -42,7 +42,13 @@ void compress_file(struct app *app, const char *source, const char *target);
 /* The same, but where app->parts is set afterwards nothing is done yet. */
 void compress_look(struct app *app, const char *source, const char *target);
 void decompress_file(struct app *app, const char *source, const char *target);
+void decompress_look(struct app *app, const char *source, const char *target);
+void decompress_part(struct app *app, const char *source, const char *target);
+void decompress_commit(struct app *app, const char *source, const char *target);
 void test_file(struct app *app, const char *path);
+void test_look(struct app *app, const char *path);
+void test_part(struct app *app, const char *path);
+void test_commit(struct app *app, const char *path);
 
 /* SOURCE_DATE_EPOCH, which compress_file() keeps to. False: reported. */
 bool compress_read_epoch(struct app *app);

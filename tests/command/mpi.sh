@@ -137,9 +137,42 @@ same plain.wcodec parts/plain.wcodec
 run 2 ranks 2 "$MPI" rebase plain.wcodec -o parts/none.wcodec; says 'holds no deltas'
 missing parts/none.wcodec
 no_parts parts
+# Tested and restored in parts by all, too, whatever the coding; with and without checks.
+for n in 2 3; do
+    run 0 ranks $n "$MPI" test -T1 l.wcodec few.wcodec/m-1.safetensors.wcodec
+    is "$(grep -c ': ok$' err)" 2
+    run 0 ranks $n "$MPI" decompress -T1 l.wcodec -o back.safetensors; says 'l.wcodec: .*restored'
+    same large/l.safetensors back.safetensors
+    run 0 ranks $n "$MPI" decompress -T1 l.wcodec -o back.safetensors; says 'up to date'
+    rm back.safetensors
+done
+run 0 ranks 2 "$MPI" test --json -T1 l.wcodec; json out
+json_is out 'len(d["results"]) == 1 and d["results"][0]["ok"] and all(r["bytes"] > 0 for r in d["ranks"])'
+run 0 ranks 2 "$MPI" decompress --json -T1 l.wcodec -o back.safetensors; json out
+json_is out 'len(d["results"]) == 1 and d["results"][0]["status"] == "restored" and d["results"][0]["tensors"] == 6'
+json_is out 'sum(r["files"] for r in d["ranks"]) == 1 and all(r["bytes"] > 0 for r in d["ranks"])'
+echo other >back.safetensors
+run 1 ranks 2 "$MPI" decompress -T1 l.wcodec -o back.safetensors; says 'exists already'
+is "$(cat back.safetensors)" other
+run 0 ranks 2 "$MPI" decompress -fq -T1 --no-checksum l.wcodec -o back.safetensors
+same large/l.safetensors back.safetensors
+run 0 ranks 2 "$MPI" decompress -fq -T1 --base=large/l.safetensors delta.wcodec -o back.safetensors
+same next.safetensors back.safetensors
+run 0 ranks 2 "$MPI" test -q -T1 --base=large/l.safetensors delta.wcodec
+no_parts .
+rm back.safetensors
 # What is wrong with one tensor is said once, and nothing is left.
 cp plain.wcodec bad.wcodec
 poke bad.wcodec 20000000 125
+run 3 ranks 2 "$MPI" test -T1 bad.wcodec
+says "bad.wcodec: tensor '[a-e]': "; says '1 of 1 files failed'
+is "$(grep -c "bad.wcodec: tensor" err)" 2 # as it comes, and in the report
+run 3 ranks 2 "$MPI" test --json -T1 bad.wcodec
+json_is out 'len(d["results"]) == 1 and not d["results"][0]["ok"] and "tensor" in d["results"][0]["error"]'
+run 3 ranks 2 "$MPI" decompress -T1 bad.wcodec -o parts/bad.safetensors
+says "bad.wcodec: tensor '[a-e]': "; says '1 of 1 files failed'
+missing parts/bad.safetensors
+no_parts parts
 run 3 ranks 2 "$MPI" compress -T1 --level=2 bad.wcodec -o parts/bad.wcodec
 says "bad.wcodec: tensor '[a-e]': "; says '1 of 1 files failed'
 missing parts/bad.wcodec
@@ -151,6 +184,13 @@ if build_strike; then
     says 'l.safetensors.wcodec: cannot write: No space left'
     missing full/l.safetensors.wcodec
     no_parts full
+    for call in pwrite:1 close:1 close:2; do
+        run 1 ranks 2 env LD_PRELOAD="$work/strike.so" STRIKE_ON=${call%:*} STRIKE_AT=${call#*:} STRIKE_ERRNO=28 "$MPI" decompress -q -T1 l.wcodec \
+            -o parts/full.safetensors
+        says 'full.safetensors: .*: No space left'
+        missing parts/full.safetensors
+        no_parts parts
+    done
     # Parts of a file in whose place another has come, of the same size and time, are of no use. What looks like one is not ours.
     mkdir replaced
     cp -p large/l.safetensors replaced
@@ -212,6 +252,24 @@ done
 run 0 ranks 3 "$MPI" compress -rq model -o killed
 find killed -name '.*.??????????' -type f -exec rm {} +
 run 0 diff -r expected killed
+
+# Restoring that is killed leaves no file that is not whole.
+tries=0
+mkdir restored
+while [ $tries -lt 4 ]; do
+    delay=$(awk -v seed=$((seed + tries)) 'BEGIN {srand(seed); printf "%.2f", 0.2 + rand() / 2}')
+    timeout -s KILL "$delay" mpirun $more -n 3 "$MPI" decompress -q -T1 l.wcodec -o "$work/restored/l" </dev/null >out 2>&1 || true
+    tries=$((tries + 1))
+    waited=0
+    while pgrep -f "wcodec-mpi.* -o $work/restored" >/dev/null && [ $waited -lt 100 ]; do
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+    [ ! -e restored/l ] || same large/l.safetensors restored/l
+done
+run 0 ranks 3 "$MPI" decompress -q -T1 l.wcodec -o restored/l
+same large/l.safetensors restored/l
+no_parts restored
 
 # One rank dies: all end with the reason.
 rm -r killed

@@ -3,8 +3,8 @@
 
 /* For LD_PRELOAD: at the call number STRIKE_AT of those below, the process gets the signal
  * STRIKE_SIGNAL just before it, or it fails with the errno STRIKE_ERRNO. STRIKE_ON limits it to one
- * function. Counted are the calls that change files, and reads of pipes. Only the command is
- * struck, not the shells around it. */
+ * function. Counted are the calls that change files, and reads of pipes; pwrite() only if STRIKE_ON
+ * is that, since there are many. Only the command is struck, not the shells around it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,6 +67,14 @@ ssize_t write(int fd, const void *data, size_t size)
     return fd > 2 && strike("write")
                ? -1
                : NEXT("write", ssize_t(*)(int, const void *, size_t))(fd, data, size);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+    return getenv("STRIKE_ON") && strike("pwrite")
+               ? -1
+               : NEXT("pwrite", ssize_t(*)(int, const void *, size_t, off_t))(fd, data, size,
+                                                                              offset);
 }
 
 int fsync(int fd)

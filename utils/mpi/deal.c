@@ -84,10 +84,19 @@ static void drop_equal_targets(struct deal *deal)
     deal->count = kept;
 }
 
-/* What one core codes within half a minute, at the slowest: all that is lost when it is killed. */
-static uint64_t most_at_once(const struct options *o)
+/* What one core does within half a minute, at the slowest: all that is lost when it is killed. */
+static uint64_t most_at_once(const struct options *o, enum work work)
 {
-    return (uint64_t)(o->level >= 7 || options_are_lossy(o) ? 256 : 2048) << 20;
+    const bool slow = o->level >= 7 || options_are_lossy(o);
+    return (uint64_t)(work != WORK_COMPRESS ? 8192 : slow ? 256 : 2048) << 20;
+}
+
+/* Can it be done in parts? */
+static bool has_parts(const struct file *file)
+{
+    return file->bytes >= PARTS_WORTH &&
+           (file->work == WORK_TEST ||
+            (file->target && (file->work == WORK_COMPRESS || file->work == WORK_DECOMPRESS)));
 }
 
 /* Files that are given out whole go to whoever is free. One by which its rank would end later than
@@ -103,9 +112,9 @@ static void choose_apart(struct deal *deal)
         for (unsigned r = 1; r < deal->rank_count; r++)
             least = loads[r] < loads[least] ? r : least;
         const double end = loads[least] + (double)file->bytes;
-        file->apart = file->work == WORK_COMPRESS && file->target && file->bytes >= PARTS_WORTH &&
-                      (file->bytes > most_at_once(&deal->app->options) ||
-                       end > 1.05 * total / deal->rank_count);
+        file->apart =
+            has_parts(file) && (file->bytes > most_at_once(&deal->app->options, file->work) ||
+                                end > 1.05 * total / deal->rank_count);
         if (!file->apart)
             loads[least] = end;
     }
@@ -144,9 +153,11 @@ static bool take_job(struct file *file, const struct rank *rank, struct job *job
     if (file->failed || file->given == jobs_of_step(file))
         return false;
     /* Two hosts that write into one page would undo each other's bytes on some file systems. */
-    if (file->step == WORK_PLACE && file->host && strcmp(file->host, rank->host) != 0)
+    const bool shared =
+        file->step == WORK_PLACE || (file->step == WORK_PART && file->work == WORK_DECOMPRESS);
+    if (shared && file->host && strcmp(file->host, rank->host) != 0)
         return false;
-    if (file->step == WORK_PLACE)
+    if (shared)
         file->host = rank->host;
     if (file->begin == 0)
         file->begin = clock_seconds();
@@ -157,6 +168,11 @@ static bool take_job(struct file *file, const struct rank *rank, struct job *job
                         .mirror_length = file->mirror_length,
                         .part = file->given++,
                         .seconds = clock_seconds() - file->begin};
+    memcpy(job->key, file->key, sizeof job->key);
+    if (file->step == WORK_COMMIT && file->hashes) {
+        job->hashes = file->hashes;
+        job->hash_count = file->parts;
+    }
     job->bytes = bytes_of_job(file, job->work, job->part);
     return true;
 }
@@ -205,6 +221,31 @@ static void begin_parts(struct deal *deal, struct file *file, size_t parts)
         end = &(*end)->next;
     *end = file;
     file->parts = parts;
+    if (file->work == WORK_COMPRESS)
+        return;
+    file->hashes = calloc(parts, sizeof *file->hashes);
+    if (!file->hashes)
+        file->failed = !app_fail(deal->app, EXIT_FAILED, "%s: out of memory", file->source);
+}
+
+/* What a part has of the original's hash. */
+static void keep_hashes(struct deal *deal, struct file *file, size_t part,
+                        const wcodec_part_hashes *hashes)
+{
+    void *copy = hashes->size ? malloc(hashes->size) : NULL;
+    if (copy)
+        file->hashes[part] = (wcodec_part_hashes){.data = memcpy(copy, hashes->data, hashes->size),
+                                                  .size = hashes->size};
+    else if (hashes->size)
+        file->failed = !app_fail(deal->app, EXIT_FAILED, "%s: out of memory", file->source);
+}
+
+static void free_hashes(struct file *file)
+{
+    for (size_t i = 0; file->hashes && i < file->parts; i++)
+        free((void *)file->hashes[i].data);
+    free(file->hashes);
+    file->hashes = NULL;
 }
 
 static void end_file(struct deal *deal, struct file *file)
@@ -214,8 +255,9 @@ static void end_file(struct deal *deal, struct file *file)
         at = &(*at)->next;
     if (*at)
         *at = file->next;
-    if (file->parts && file->failed)
+    if (file->parts && file->failed && file->target)
         parts_remove(deal->app, file->target);
+    free_hashes(file);
     deal->done++;
 }
 
@@ -226,9 +268,9 @@ static bool advance(struct file *file)
         return false;
     if (file->failed || file->parts == 0 || file->step == WORK_COMMIT)
         return true;
-    file->step = file->step == WORK_LOOK   ? WORK_PART
-                 : file->step == WORK_PART ? WORK_PLACE
-                                           : WORK_COMMIT;
+    file->step = file->step == WORK_LOOK                                  ? WORK_PART
+                 : file->step == WORK_PART && file->work == WORK_COMPRESS ? WORK_PLACE
+                                                                          : WORK_COMMIT;
     file->given = file->done = 0;
     return false;
 }
@@ -256,8 +298,12 @@ void deal_settle(struct deal *deal, unsigned rank, const struct outcome *outcome
     }
     if (*outcome->items && !failed_before)
         add_items(deal, rank, outcome->items);
-    if (r->doing.work == WORK_LOOK && outcome->parts && !file->failed)
+    if (r->doing.work == WORK_LOOK && outcome->parts && !file->failed) {
+        memcpy(file->key, outcome->key, sizeof file->key);
         begin_parts(deal, file, outcome->parts);
+    }
+    if (r->doing.work == WORK_PART && file->hashes && !file->failed)
+        keep_hashes(deal, file, r->doing.part, &outcome->hashes);
     r->doing.file = NULL;
     if (advance(file)) {
         r->files++;
@@ -303,6 +349,7 @@ void deal_free(struct deal *deal)
     for (size_t i = 0; i < deal->count; i++) {
         free(deal->files[i].source);
         free(deal->files[i].target);
+        free_hashes(&deal->files[i]);
     }
     for (size_t i = 0; i < deal->failure_count; i++)
         free(deal->failures[i].text);
@@ -326,6 +373,11 @@ void job_run(struct app *app, const struct job *job, struct outcome *outcome, ch
     app->part = job->part;
     app->seconds = job->seconds;
     app->parts = 0;
+    memcpy(app->key, job->key, sizeof app->key);
+    app->all_hashes = job->hashes;
+    app->all_hash_count = job->hash_count;
+    free((void *)app->hashes.data);
+    app->hashes = (wcodec_part_hashes){0};
     work_run(app, job->work, job->source, job->target);
     if (app->items) {
         *items = json_dumps(app->items, JSON_COMPACT | JSON_REAL_PRECISION(12));
@@ -334,7 +386,9 @@ void job_run(struct app *app, const struct job *job, struct outcome *outcome, ch
     *outcome = (struct outcome){.exit_code = app->exit_code,
                                 .seconds = clock_seconds() - begin,
                                 .parts = app->parts,
+                                .hashes = app->hashes,
                                 .sums = app->sums,
                                 .failure = app->failure ? app->failure : "",
                                 .items = *items ? *items : ""};
+    memcpy(outcome->key, app->key, sizeof outcome->key);
 }

@@ -22,11 +22,13 @@ struct file {
     bool apart;           /* it begins with a look whether it is done in parts */
     size_t parts;         /* 0: it is not */
     enum work step;
-    size_t given, done; /* jobs of the step */
-    bool failed;        /* one of them */
-    double begin;       /* seconds, of its first job */
-    const char *host;   /* NULL, or whose ranks write into the output */
-    struct file *next;  /* in parts, begun after it */
+    size_t given, done;         /* jobs of the step */
+    bool failed;                /* one of them */
+    double begin;               /* seconds, of its first job */
+    const char *host;           /* NULL, or whose ranks write into the output */
+    struct file *next;          /* in parts, begun after it */
+    char key[17];               /* decompress: of the file that parts are written to */
+    wcodec_part_hashes *hashes; /* test, decompress: of each part */
 };
 
 /* What a rank gets. */
@@ -39,6 +41,9 @@ struct job {
     size_t part;
     double seconds; /* since the file's first job */
     uint64_t bytes; /* of the original, that it codes */
+    char key[17];
+    const wcodec_part_hashes *hashes; /* to commit: of all parts */
+    size_t hash_count;
 };
 
 /* What came of one, from the rank that did it. */
@@ -46,6 +51,8 @@ struct outcome {
     int exit_code;
     double seconds;
     size_t parts; /* of a look */
+    char key[17];
+    wcodec_part_hashes hashes; /* of a part */
     struct sums sums;
     const char *failure; /* the last error that was reported; "" if there was none */
     const char *items;   /* a JSON array of results; "" without --json */

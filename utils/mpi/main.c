@@ -19,7 +19,7 @@ static const char help[] =
     "Usage: mpirun [-n RANKS] wcodec-mpi compress|decompress|test|rebase [OPTIONS] [--] "
     "FILE|DIR...\n"
     "Does what wcodec does over the ranks of an MPI job: file by file, the largest first, each to\n"
-    "whoever is free, and large ones that are compressed part by part. Options are those of wcodec\n"
+    "whoever is free, and large ones part by part. Options are those of wcodec\n"
     "(wcodec help COMMAND), except -c, --rm and standard input. Begun again after it was ended, it\n"
     "finds what is done.\n";
 
@@ -35,6 +35,7 @@ static bool worker_begin(struct app *worker, const struct app *app)
 
 static void worker_end(struct app *worker)
 {
+    free((void *)worker->hashes.data);
     json_decref(worker->items);
     process_free(worker);
 }
@@ -162,6 +163,7 @@ static void work_for_others(struct app *app)
            message_answered(app, &job, &exit_code, &text) && job.source) {
         job_run(&worker, &job, &outcome, &items);
         asking = ASKING_DONE;
+        free((void *)job.hashes);
         free(text);
         text = NULL;
     }

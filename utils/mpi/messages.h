@@ -14,15 +14,16 @@ enum asking { ASKING_FIRST, ASKING_UNABLE, ASKING_DONE };
 
 /* To rank 0. */
 bool message_ask(struct app *app, enum asking asking, const struct outcome *outcome);
-/* From any rank, if one has come: false if not. The outcome's texts lie in *text, which the caller
- * frees. */
+/* From any rank, if one has come: false if not. The outcome's texts and hashes lie in *text, which
+ * the caller frees. */
 bool message_asked(struct app *app, unsigned *rank, enum asking *asking, struct outcome *outcome,
                    char **text);
 
 /* To a rank; job NULL: the end, with that exit code. */
 bool message_answer(struct app *app, unsigned rank, const struct job *job, int exit_code);
-/* From rank 0, waited for. The job's strings lie in *text, which the caller frees; a source of NULL
- * is the end, of which *exit_code is known. False: a signal has come, or there is no memory. */
+/* From rank 0, waited for. The job's strings lie in *text, which the caller frees, as job->hashes;
+ * a source of NULL is the end, of which *exit_code is known. False: a signal has come, or there is
+ * no memory. */
 bool message_answered(struct app *app, struct job *job, int *exit_code, char **text);
 
 /* Sleep for as long as nobody minds. */
