@@ -6,8 +6,10 @@
 #include "fuzz/fuzz.h"
 #include <xxhash.h>
 
-static void put_right(uint8_t *file, size_t size)
+void fuzz_container_right(uint8_t *file, size_t size)
 {
+    if (size < WCODEC_HEAD_SIZE + WCODEC_TAIL_SIZE)
+        return;
     uint8_t *tail = file + size - WCODEC_TAIL_SIZE;
     uint64_t at = wcodec_load_u64(tail);
     if (at > size - WCODEC_TAIL_SIZE)
@@ -31,7 +33,7 @@ void fuzz_container(void (*run)(const uint8_t *data, size_t size), const uint8_t
     if (size < WCODEC_HEAD_SIZE + WCODEC_TAIL_SIZE)
         return;
     uint8_t *file = fuzz_copy(data, size);
-    put_right(file, size);
+    fuzz_container_right(file, size);
     run(file, size);
     free(file);
 }

@@ -12,4 +12,7 @@
 void fuzz_container(void (*run)(const uint8_t *data, size_t size), const uint8_t *data,
                     size_t size);
 
+/* Put them right, in place; of fewer bytes than head and tail nothing. */
+void fuzz_container_right(uint8_t *file, size_t size);
+
 #endif

@@ -254,6 +254,29 @@ def vectors(rng):
         put("vectors", name, struct.pack("<HH", len(head), len(anchors)) + head + anchors + index)
 
 
+def stores(rng):
+    """A manifest without its check, and its files: a segment by itself, two of which one has gaps and removed vectors, and what the manifest does not name."""
+    def segment(n, m, d, scales=1, gaps=None):
+        values = (("anchors", "F16", (m, d), struct.pack("<%de" % (m * d), *(rng.gauss(0, 2) for _ in range(m * d)))),
+                  ("scales", "F32", (scales,), struct.pack("<%df" % scales, *(rng.uniform(0.1, 2) for _ in range(scales)))),
+                  ("indices", "U8", (n,), bytes(rng.randrange(m) for _ in range(n))), ("gaps", "U8", (n,), bytes(gaps or ())), ("residuals", "I8", (n, d), rng.randbytes(n * d)))
+        entries = [encode.chunk_entry(data, 1 << 16, name="vectors." + name, dtype=dtype, shape=shape) for name, dtype, shape, data in values if data]
+        entries.insert(0, encode.safetensors_blob(entries, [("wcodec.vectors", "1")]))
+        return cases.file_of(*entries, kind=1, metadata=[("wcodec.vectors", "1")])[0]
+
+    def store(name, d, next_id, lines, *files):
+        text = "wcodec-vectors 1\ndimensions %d\nnext %d\nfiles 6\n" % (d, next_id) + "".join("segment %d first %d last %d rows %d removed %d by %d\n" % line for line in lines)
+        put("stores", name, struct.pack("<H", len(text)) + text.encode() + b"".join(struct.pack("<BH", kind, len(data)) + data for kind, data in files))
+
+    first, second = segment(9, 3, 5), segment(12, 2, 5, scales=2, gaps=[0, 3] + [0] * 9 + [1])
+    store("one", 5, 9, [(1, 0, 8, 9, 0, 0)], (1, first))
+    store("two", 5, 40, [(1, 0, 8, 9, 0, 0), (2, 20, 35, 12, 3, 4)], (1, first), (2, second), (0x84, b"\x81\x02"))
+    store("all removed", 3, 4, [(0, 1, 3, 3, 3, 3)], (0, segment(3, 3, 3)), (0x83, b"\x07"))
+    store("left behind", 2, 1, [(5, 0, 0, 1, 0, 0)], (5, segment(1, 1, 2)), (4, b"no segment"), (0x85, b""))
+    store("none", 7, 0, [])
+    store("not there", 5, 9, [(1, 0, 8, 9, 0, 0)], (2, first))
+
+
 def main():
     rng = random.Random(7)
     tables(rng)
@@ -271,6 +294,7 @@ def main():
     calls(rng)
     messages(random.Random(12))
     vectors(random.Random(13))
+    stores(random.Random(17))
     standing()
     models()
     recurrent(random.Random(14))
