@@ -181,7 +181,7 @@ typedef struct wcodec_vectors_search_options {
     /** Bits in `allowed`; ids from there on are not looked at. */
     uint64_t allowed_count;
     /** NULL, or the vectors as they were before they were compressed: then rerank_factor times k
-     * are looked for, at most 65536, and of these candidates the k are found that are nearest by
+     * are looked for, at most 16384, and of these candidates the k are found that are nearest by
      * these rows, whose exact distances are the scores. Of any type that rows have. */
     const wcodec_vector_rows *original;
     /** NULL, or in place of `original` a reader that has them as a tensor: each candidate's row is

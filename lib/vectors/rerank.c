@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-enum { CANDIDATES_MAX = 1 << 16, FACTOR_MAX = 1000 };
+enum { CANDIDATES_MAX = 1 << 14, FACTOR_MAX = 1000 };
 
 /* Of a query: the first candidate that has no exact distance. */
 struct wcodec_rerank_problem {
