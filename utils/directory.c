@@ -63,11 +63,35 @@ int directory_open_above(struct app *app, const char *path)
     return fd;
 }
 
+bool directory_sync(struct app *app, int fd, const char *path)
+{
+    /* EINVAL: a file system whose directories need none. */
+    return app->options.no_sync || fsync(fd) == 0 || errno == EINVAL ||
+           app_fail_errno(app, path, "its directory cannot be brought to the disk", errno);
+}
+
+/* Only what may be read can be synced. */
+static bool sync_above(struct app *app, const char *path)
+{
+    char *above = path_join(app, path, "..");
+    if (!above)
+        return false;
+    const int fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool good = fd >= 0           ? directory_sync(app, fd, path)
+                      : errno == EACCES ? true
+                                        : app_fail_errno(app, above, "cannot be opened", errno);
+    if (fd >= 0)
+        close(fd);
+    free(above);
+    return good;
+}
+
 bool directory_make(struct app *app, const char *path)
 {
-    if (mkdir(path, 0777) == 0 || (errno == EEXIST && path_is_directory(path)))
-        return true;
-    return app_fail_errno(app, path, "cannot make the directory", errno);
+    if (mkdir(path, 0777) == 0)
+        return sync_above(app, path);
+    return (errno == EEXIST && path_is_directory(path)) ||
+           app_fail_errno(app, path, "cannot make the directory", errno);
 }
 
 mode_t mode_without_group(mode_t mode)
@@ -107,6 +131,7 @@ bool directory_make_like(struct app *app, const char *path, const char *source)
         const int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         good = (fd >= 0 && liken(app, path, fd, &like)) ||
                app_fail_errno(app, path, "cannot set its mode", errno);
+        good = good && directory_sync(app, above, path);
         if (fd >= 0)
             close(fd);
     } else if (errno != EEXIST) {

@@ -11,7 +11,12 @@
 /* Open the directory that `path` is in, which the caller closes. -1: reported. */
 int directory_open_above(struct app *app, const char *path);
 
-/* Make a directory unless it is there. False: reported. */
+/* What was named or made in the directory `fd` is on the disk, unless --no-sync is given. False:
+ * reported, as of `path`. */
+bool directory_sync(struct app *app, int fd, const char *path);
+
+/* Make a directory unless it is there, and bring it to the disk before what will be in it may be
+ * all that there is. False: reported. */
 bool directory_make(struct app *app, const char *path);
 
 /* The same for the mirror of the directory `source`: what is made has its mode, so that nobody may

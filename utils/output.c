@@ -479,7 +479,6 @@ bool output_cut(struct app *app, struct output *output)
 bool output_commit(struct app *app, struct output *output,
                    const struct output_attributes *attributes)
 {
-    bool sync = !app->options.no_sync;
     if (output->dir_fd < 0) {
         int fd = output->fd;
         output->fd = -1;
@@ -489,7 +488,7 @@ bool output_commit(struct app *app, struct output *output,
         return false;
     if (signals_pending() || !set_attributes(app, output, attributes))
         return app_fail(app, EXIT_FAILED, "%s: not written", output->name);
-    if (sync && fsync(output->fd) != 0)
+    if (!app->options.no_sync && fsync(output->fd) != 0)
         return app_fail_errno(app, output->name, "cannot be brought to the disk", errno);
     if (!remember(app, output))
         return false;
@@ -501,11 +500,7 @@ bool output_commit(struct app *app, struct output *output,
         return false;
     free(output->temporary);
     output->temporary = NULL;
-    /* EINVAL: a file system whose directories need none. */
-    if (sync && fsync(output->dir_fd) != 0 && errno != EINVAL)
-        return app_fail_errno(app, output->name, "its directory cannot be brought to the disk",
-                              errno);
-    return true;
+    return directory_sync(app, output->dir_fd, output->name);
 }
 
 bool output_fail(struct app *app, const struct output *output, const char *name,

@@ -21,6 +21,19 @@ static wcodec_status busy(const struct wcodec_store_change *change, wcodec_error
     return wcodec_fail(err, WCODEC_ERROR_BUSY, "%s: another is changing the store", change->folder);
 }
 
+/* A folder that is made is on the disk before what is added to it is. */
+static bool sync_above(int dir)
+{
+    const int above = openat(dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* Only what may be read can be synced, and not in every file system. */
+    const bool good = above >= 0 ? fsync(above) == 0 || errno == EINVAL : errno == EACCES;
+    const int error = errno;
+    if (above >= 0)
+        close(above);
+    errno = error;
+    return good;
+}
+
 static wcodec_status open_folder(struct wcodec_store_change *change, bool make, wcodec_error *err)
 {
     if (make && mkdir(change->folder, 0777) == 0)
@@ -31,6 +44,9 @@ static wcodec_status open_folder(struct wcodec_store_change *change, bool make, 
     change->dir = open(change->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (change->dir < 0)
         return wcodec_fail(err, WCODEC_ERROR_IO, "%s: %s", change->folder, strerror(errno));
+    if (change->made_folder && !sync_above(change->dir))
+        return wcodec_fail(err, WCODEC_ERROR_IO, "%s: cannot sync the folder that it is in: %s",
+                           change->folder, strerror(errno));
     return WCODEC_OK;
 }
 

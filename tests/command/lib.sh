@@ -135,6 +135,26 @@ build_strike () {
     build_preload strike
 }
 
+# cut FILES NAMES COMMAND...: with copies of the files in a folder, in which it runs; then the power is
+# cut at each step (replay.py, with those names). $replay: 0 where that does no harm. False: the
+# command failed.
+cut () {
+    files=$1 names=$2
+    shift 2
+    rm -rf before after trace
+    mkdir before
+    for file in $files; do
+        cp -Rp "$file" before/
+    done
+    cp -Rp before after
+    (cd after && TRACE=$work/trace TRACE_BELOW=$(pwd -P) LD_PRELOAD=$work/trace.so &&
+        export TRACE TRACE_BELOW LD_PRELOAD && "$@" >../out 2>../err) ||
+        { fail "$*: $(cat err)"; return 1; }
+    [ -s trace ] || { fail "$*: nothing was recorded"; return 1; }
+    # shellcheck disable=SC2086,SC2034 # used by the tests that source this
+    "$PYTHON" "$sources/tests/command/replay.py" trace before after $names >replayed && replay=0 || replay=1
+}
+
 finish () {
     echo "$passed passed, $failed failed, $skipped skipped"
     [ $failed -eq 0 ]

@@ -174,6 +174,17 @@ says "bad.wcodec: tensor '[a-e]': "; says '1 of 1 files failed'
 missing parts/bad.wcodec
 no_parts parts
 
+# Nor does a power cut leave half of a file that is done in parts, or lose it.
+if [ -n "${PYTHON:-}" ] && build_preload trace; then
+    "$MAKE" even a:U8:5000x4096:zero b:U8:5000x4096:zero c:BF16:10x4096:gauss || exit 99
+    cut even 'even even.wcodec' ranks 2 "$MPI" compress -q -T1 even &&
+        is "$replay" 0 "$(head -n 3 replayed; tail -n 1 replayed)"
+    grep -q 'part-' trace || fail 'nothing was done in parts'
+    rm -r before after
+else
+    skip 'no power can be cut'
+fi
+
 if build_strike; then
     # A file system that says only when a file is closed that it had no room.
     run 1 ranks 2 env LD_PRELOAD="$work/strike.so" STRIKE_ON=close STRIKE_AT=1 STRIKE_ERRNO=28 "$MPI" compress -q -T1 large -o full
