@@ -15,6 +15,7 @@
 #define WCODEC_CPU_ENCODE_H
 
 #include "backends/cpu/decode.h"
+#include "coding/histogram.h"
 #include "coding/tile_encode.h"
 
 /* What a P8 table says of a symbol, by its low bits, where no two held symbols agree in them.
@@ -87,6 +88,7 @@ struct wcodec_cpu_encode_dsp {
     unsigned level;
     bool compresses; /* rans wants a table's `compress` */
     wcodec_cpu_extract_fn extract;
+    wcodec_count_fn count;              /* as wcodec_count_symbols() */
     wcodec_cpu_choose_fn choose[4];     /* by profile */
     wcodec_cpu_rans_fn rans[4];         /* likewise */
     wcodec_cpu_rans_two_fn rans_two[4]; /* likewise; NULL: as fast one after the other */

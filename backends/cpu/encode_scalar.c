@@ -159,6 +159,7 @@ void wcodec_cpu_encode_dsp_init_scalar(struct wcodec_cpu_encode_dsp *dsp)
     *dsp = (struct wcodec_cpu_encode_dsp){
         .level = 0,
         .extract = wcodec_extract_field,
+        .count = wcodec_count_symbols,
         .choose = {[WCODEC_PAIRS] = wcodec_cpu_choose_pairs_scalar,
                    [WCODEC_P12] = wcodec_cpu_choose_values_scalar,
                    [WCODEC_P8] = wcodec_cpu_choose_values_scalar},

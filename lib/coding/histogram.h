@@ -26,6 +26,7 @@ void wcodec_extract_field(const uint8_t *data, size_t elements, unsigned element
 
 /* Add each symbol's number to counts. */
 void wcodec_count_symbols(const uint8_t *symbols, size_t count, uint64_t counts[256]);
+typedef void (*wcodec_count_fn)(const uint8_t *symbols, size_t count, uint64_t counts[256]);
 
 /* Counting in steps. Values of a window of 32 are counted two at once, by pairs. */
 enum { WCODEC_COUNTER_WINDOW = 32 };

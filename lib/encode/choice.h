@@ -208,6 +208,7 @@ struct wcodec_field_facts {
     bool by_value;                /* see wcodec_cluster_options */
     struct wcodec_symbols values; /* the sample; pieces are tiles */
     const uint64_t *counts;       /* of the sample's values */
+    wcodec_count_fn count;        /* the fastest way to have them */
     uint64_t entropy;             /* of these counts */
     uint8_t *pairs;               /* capacity: half as many symbols */
     uint64_t elements;            /* of the tensor */

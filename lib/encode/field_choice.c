@@ -40,10 +40,16 @@ uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t
     return total - best;
 }
 
-/* Eight values of a window, as the pairs of four bytes. */
-static uint32_t pair_eight(uint64_t values, unsigned base)
+/* Eight values less the base of a window, which is at most 240. Where all are in the window, their
+ * upper halves are zero; where one is not, the lowest such has another upper half. */
+static uint64_t in_window(uint64_t values, unsigned base)
 {
-    uint64_t x = values - base * UINT64_C(0x0101010101010101);
+    return values - base * UINT64_C(0x0101010101010101);
+}
+
+/* Eight values of a window, as the pairs of four bytes. */
+static uint32_t pair_eight(uint64_t x)
+{
     x = (x | x >> 4) & 0x00ff00ff00ff00ffu;
     x = (x | x >> 8) & 0x0000ffff0000ffffu;
     return (uint32_t)(x | x >> 16);
@@ -58,7 +64,7 @@ uint32_t wcodec_pairs_symbols(uint8_t *values, uint32_t count, unsigned base)
         values[k] = (uint8_t)((v > high ? high : v) - low);
     }
     for (; i + 8 <= count; i += 8)
-        wcodec_store_u32(values + i / 2, pair_eight(wcodec_load_u64(values + i), 0));
+        wcodec_store_u32(values + i / 2, pair_eight(wcodec_load_u64(values + i)));
     for (; i < count; i += 2)
         values[i / 2] = (uint8_t)(values[i] | values[i + (i + 1 < count)] << 4);
     return (count + 1) / 2;
@@ -180,7 +186,7 @@ static bool may_pay(const struct search *s, size_t unit, size_t units, unsigned 
 {
     const bool slow = s->settings->level >= 5;
     const uint64_t potential =
-        wcodec_cluster_potential(&s->symbols, unit, slow ? 8 * units : units);
+        wcodec_cluster_potential(&s->symbols, unit, slow ? 8 * units : units, s->facts->count);
     if (!slow && s->beat != 0 && scale(s->facts, potential) + s->fixed > s->beat)
         return false;
     return potential < s->single &&
@@ -306,13 +312,18 @@ static bool make_pairs(struct search *s, bool wanted)
         wcodec_pairs_window(s->facts->counts, s->facts->width, &s->kind.base, nibble);
     if (outside > values->count / (wanted ? 8 : 64))
         return false;
-    size_t i = 0;
-    for (; i + 8 <= values->count && outside == 0; i += 8)
-        wcodec_store_u32(s->facts->pairs + i / 2,
-                         pair_eight(wcodec_load_u64(values->at + i), s->kind.base));
-    for (; i < values->count; i += 2)
-        s->facts->pairs[i / 2] =
-            (uint8_t)(nibble[values->at[i]] | nibble[values->at[i + (i + 1 < values->count)]] << 4);
+    for (size_t i = 0; i < values->count;) {
+        const size_t left = values->count - i, end = i + (left < 8 ? left : 8);
+        const uint64_t x =
+            left < 8 ? UINT64_MAX : in_window(wcodec_load_u64(values->at + i), s->kind.base);
+        if ((x & UINT64_C(0xf0f0f0f0f0f0f0f0)) == 0) {
+            wcodec_store_u32(s->facts->pairs + i / 2, pair_eight(x));
+            i = end;
+        }
+        for (; i < end; i += 2)
+            s->facts->pairs[i / 2] =
+                (uint8_t)(nibble[values->at[i]] | nibble[values->at[i + (i + 1 < end)]] << 4);
+    }
     s->symbols =
         (struct wcodec_symbols){s->facts->pairs, (values->count + 1) / 2, values->piece / 2};
     s->fixed = scale(s->facts, outside * WCODEC_OUTLIER_BITS * WCODEC_BIT);

@@ -204,7 +204,7 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
         if (!is_sampled_whole(&p->sample) || !known_counts(p->statistics, split->add, f, counts) ||
             total(counts) != p->statistics->elements) {
             memset(counts, 0, sizeof counts);
-            wcodec_count_symbols(p->sample.values, p->sample.count, counts);
+            p->dsp.count(p->sample.values, p->sample.count, counts);
         }
         const uint64_t entropy = wcodec_entropy(counts, 256),
                        own = (uint64_t)((double)entropy * ((double)p->statistics->elements /
@@ -215,6 +215,7 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
             .by_value = p->by_value,
             .values = {p->sample.values, p->sample.count, p->sample.piece},
             .counts = counts,
+            .count = p->dsp.count,
             .entropy = entropy,
             .pairs = p->sample.pairs,
             .elements = p->statistics->elements,

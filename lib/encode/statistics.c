@@ -163,24 +163,26 @@ static size_t extract_block(const struct gather_job *job, const struct wcodec_st
 }
 
 /* Blocks of a counted atom from `start` on. The counter takes as long to begin and to end as two
- * blocks to count. */
+ * blocks to count, and where vectors count what its window holds, is for wider values alone. */
 static void count_blocks(const struct gather_job *job, unsigned a, uint64_t start, uint64_t end,
                          struct wcodec_statistics *s)
 {
     const uint64_t stride = job->stride[COUNTED];
-    const bool few = (end - start) / stride < FEW_BLOCKS;
+    bool at_once = (end - start) / stride < FEW_BLOCKS;
     struct wcodec_counter counter;
     uint8_t values[WCODEC_COUNT_BLOCK];
-    if (!few)
+    if (!at_once) {
         wcodec_counter_begin(&counter, s->counts[a]);
+        at_once = !counter.wide && job->dsp->count != wcodec_count_symbols;
+    }
     for (uint64_t b = start; b < end; b += stride) {
         const size_t n = extract_block(job, s, &s->atoms[a], b, values);
-        if (few)
-            wcodec_count_symbols(values, n, s->counts[a]);
+        if (at_once)
+            job->dsp->count(values, n, s->counts[a]);
         else
             wcodec_counter_add(&counter, values, n);
     }
-    if (!few)
+    if (!at_once)
         wcodec_counter_end(&counter, s->counts[a]);
 }
 

@@ -261,7 +261,8 @@ uint64_t wcodec_cluster_piece_cost(const struct wcodec_costs *costs,
     return bits;
 }
 
-uint64_t wcodec_cluster_potential(const struct wcodec_symbols *symbols, size_t unit, size_t most)
+uint64_t wcodec_cluster_potential(const struct wcodec_symbols *symbols, size_t unit, size_t most,
+                                  wcodec_count_fn count)
 {
     size_t units = symbols->count / unit, looked = units < most ? units : most, seen = 0;
     uint64_t bits = 0;
@@ -271,7 +272,7 @@ uint64_t wcodec_cluster_potential(const struct wcodec_symbols *symbols, size_t u
          * coefficients. */
         const size_t stride = units / looked,
                      at = units * i / looked + (size_t)wcodec_scatter(i, stride);
-        wcodec_count_symbols(symbols->at + (at < units ? at : units - 1) * unit, unit, counts);
+        count(symbols->at + (at < units ? at : units - 1) * unit, unit, counts);
         for (unsigned s = 0; s < 256; s++)
             held += counts[s] != 0;
         bits += wcodec_entropy(counts, 256) + wcodec_unseen_bits(held);

@@ -41,7 +41,7 @@ static void count_unit(const struct refitter *r, const uint8_t *symbols, uint32_
             best = total[t] < total[best] ? t : best;
     }
     if (count >= 1024) {
-        wcodec_count_symbols(symbols, count, counts[best]);
+        r->dsp->count(symbols, count, counts[best]);
         return;
     }
     for (uint32_t i = 0; i < count; i++)

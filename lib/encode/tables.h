@@ -7,6 +7,7 @@
 #define WCODEC_ENCODE_TABLES_H
 
 #include "coding/device_table.h"
+#include "coding/histogram.h"
 #include "coding/table.h"
 #include "core/context.h"
 
@@ -162,7 +163,8 @@ uint64_t wcodec_cluster_piece_cost(const struct wcodec_costs *costs,
 /* Entropy (times WCODEC_BIT) if each of at most `most` units of `unit` symbols, spread over the
  * symbols, had a code of its own, scaled to all symbols, and corrected for what small samples make
  * it look less: how much at best tables by unit could save. */
-uint64_t wcodec_cluster_potential(const struct wcodec_symbols *symbols, size_t unit, size_t most);
+uint64_t wcodec_cluster_potential(const struct wcodec_symbols *symbols, size_t unit, size_t most,
+                                  wcodec_count_fn count);
 
 /* The order in which a P8 table deals its slots. */
 

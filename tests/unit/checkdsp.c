@@ -18,7 +18,8 @@
 static uint32_t levels;
 
 /* checkdsp_stages.c, checkdsp_each.c, checkdsp_blocks.c, checkdsp_lossy.c, checkdsp_fixed.c,
- * checkdsp_fragments.c, checkdsp_product.c, checkdsp_nearest.c, checkdsp_gates.c */
+ * checkdsp_fragments.c, checkdsp_product.c, checkdsp_nearest.c, checkdsp_gates.c,
+ * checkdsp_count.c */
 void checkdsp_stages(const struct wcodec_cpu_dsp *dsp, uint64_t seed);
 void checkdsp_each(const struct wcodec_cpu_dsp *dsp, uint64_t seed);
 void checkdsp_blocks(uint32_t levels, uint64_t seed);
@@ -28,6 +29,7 @@ void checkdsp_fragments(uint64_t seed);
 void checkdsp_product(uint32_t levels, uint64_t seed);
 void checkdsp_nearest(uint32_t levels, uint64_t seed);
 void checkdsp_gates(uint32_t levels, uint64_t seed);
+void checkdsp_count(uint32_t levels, uint64_t seed);
 
 /* Of each area just what the tiles from `first` on need, each before a guard page. */
 static void view_areas(const struct wcodec_tiles *tiles, const uint8_t *payload, uint64_t first,
@@ -460,6 +462,7 @@ static void run_level(unsigned level)
     print_message("level %s\n", wcodec_cpu_level_name(level));
     run_encoder(level);
     run_frequencies(level);
+    checkdsp_count(levels & ((2u << level) - 1), seed + 1100);
     checkdsp_blocks(levels & ((2u << level) - 1), seed + 400);
     checkdsp_lossy(levels & ((2u << level) - 1), seed + 500);
     checkdsp_fixed(levels & ((2u << level) - 1), seed + 600);

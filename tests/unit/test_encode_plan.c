@@ -77,13 +77,14 @@ static void test_two_sources(void **state)
         free(costs);
     }
     /* What tables by unit could save is seen before they are made. */
-    uint64_t potential = wcodec_cluster_potential(&s, 256, 64), one = single_cost(symbols, count);
+    uint64_t potential = wcodec_cluster_potential(&s, 256, 64, wcodec_count_symbols),
+             one = single_cost(symbols, count);
     assert_true(potential < one - count * (uint64_t)50000);
     free(symbols);
     symbols = mixture(&seed, count, SIZE_MAX);
     s.at = symbols;
     one = single_cost(symbols, count);
-    potential = wcodec_cluster_potential(&s, 256, 64);
+    potential = wcodec_cluster_potential(&s, 256, 64, wcodec_count_symbols);
     assert_true(potential > one - count * (uint64_t)3000);
     free(symbols);
 }
@@ -98,6 +99,7 @@ static wcodec_status choose(const uint8_t *symbols, size_t count, unsigned raw_b
         counts[symbols[i]]++;
     struct wcodec_encode_settings settings = {.level = level, .profile = profile, .weights = true};
     struct wcodec_field_facts facts = {.width = 8,
+                                       .count = wcodec_count_symbols,
                                        .raw_bits = (uint8_t)raw_bits,
                                        .by_value = true,
                                        .values = {symbols, count, 8192},

@@ -32,8 +32,21 @@ INLINE unsigned mask_words(const vec v[EIGHT])
 
 #include "backends/cpu/encode_vectors.h"
 
+INLINE uint64_t equal_bits(vec a, vec b)
+{
+    return (uint32_t)_mm256_movemask_epi8(equal8(a, b));
+}
+
+INLINE uint64_t above_bits(vec a, vec b)
+{
+    return (uint32_t)~_mm256_movemask_epi8(equal8(min8(a, b), a));
+}
+
+#include "backends/cpu/x86/count.h"
+
 void wcodec_cpu_encode_dsp_init_avx2(struct wcodec_cpu_encode_dsp *dsp)
 {
     dsp->level = 2;
     use_vectors(dsp);
+    dsp->count = count_symbols;
 }

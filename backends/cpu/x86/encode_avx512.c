@@ -12,6 +12,18 @@
 
 #include "backends/cpu/extract.h"
 
+INLINE uint64_t equal_bits(vec a, vec b)
+{
+    return _mm512_cmpeq_epi8_mask(a, b);
+}
+
+INLINE uint64_t above_bits(vec a, vec b)
+{
+    return _mm512_cmpgt_epu8_mask(a, b);
+}
+
+#include "backends/cpu/x86/count.h"
+
 #define ROUND_DOWN (_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
 
 static bool choose_values(const struct wcodec_cpu_encode_table *table, const uint8_t *values,
@@ -405,6 +417,7 @@ void wcodec_cpu_encode_dsp_init_avx512(struct wcodec_cpu_encode_dsp *dsp)
 {
     dsp->level = 3;
     use_vectors(dsp);
+    dsp->count = count_symbols;
     dsp->rans_two[WCODEC_P8] = rans_p8_two;
     dsp->rans_two[WCODEC_PAIRS] = rans_pairs_two;
     dsp->compresses = false; /* by an instruction */
