@@ -79,6 +79,10 @@ wcodec_status wcodec_code_bytes(wcodec_context *context,
                                 const struct wcodec_entry *what, const void *data,
                                 struct wcodec_coded *coded, wcodec_error *err);
 
+/* Columns of the matrix that a tensor is predicted as: the last dimension; with those before it
+ * where it is narrower than a block, as convolution kernels are. 0: it is none. */
+uint64_t wcodec_entry_columns(const struct wcodec_entry *what);
+
 /* Memory that an item of `size` bytes takes at least, with its payload. */
 uint64_t wcodec_write_batch_least(const struct wcodec_encode_settings *settings, uint64_t size);
 

@@ -1,0 +1,94 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The stages of a batch, each in a file of its own, and what they share. After a failure, which is
+ * noted, the others do nothing. */
+#ifndef WCODEC_WRITE_BATCH_WORK_H
+#define WCODEC_WRITE_BATCH_WORK_H
+
+#include "write/batch.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { WCODEC_WRITE_READ_PIECE = 1 << 20, WCODEC_WRITE_VERIFY_SCRATCH = 1 << 22 };
+
+/* What the threads that work on a batch share. Of failures the first in the order of the file is
+ * told. */
+struct wcodec_write_work {
+    struct wcodec_write_batch *batch;
+    pthread_mutex_t lock;
+    atomic_bool failed;
+    uint64_t failed_position;
+    wcodec_status status;
+    wcodec_error error;
+    struct wcodec_encode_settings settings; /* with the scratch of one item */
+    size_t coders;
+    atomic_size_t next;              /* item */
+    uint64_t read_begin, read_end;   /* of the batch's bytes: what is read and hashed */
+    bool is_coded;                   /* all of the batch */
+    uint64_t scratch;                /* that is left for coding beside the writing; 0: too little */
+    uint64_t writing_ns, written_ns; /* how long it took to write, and when that ended */
+    uint64_t prepared_ns;            /* when what was beside it ended */
+};
+
+/* Places of failures: what was pending comes first. */
+enum {
+    WCODEC_WRITE_PLACE_WRITE = 0,
+    WCODEC_WRITE_PLACE_PENDING = 1,
+    WCODEC_WRITE_PLACE_BATCH = WCODEC_WRITE_PLACE_PENDING + WCODEC_WRITE_BATCH_ITEMS
+};
+
+/* May what it decodes to differ from what it is? */
+static inline bool wcodec_write_may_be_lossy(const struct wcodec_write_batch_item *item)
+{
+    return item->lossy && wcodec_lossy_dtype((wcodec_dtype)item->what.dtype);
+}
+
+/* batch.c: of several threads. */
+void wcodec_write_note_failure(struct wcodec_write_work *w, uint64_t position, wcodec_status status,
+                               const wcodec_error *error);
+/* The same, with the tensor's name before what went wrong. */
+void wcodec_write_note_item_failure(struct wcodec_write_work *w, uint64_t position,
+                                    const struct wcodec_write_batch_item *item,
+                                    wcodec_status status, wcodec_error *error);
+
+/* batch_memory.c: bytes, but for the number of coders. */
+
+/* What coding an item of `size` bytes takes beside it and its payload, in one thread. */
+uint64_t wcodec_write_least_scratch(const struct wcodec_encode_settings *settings, uint64_t size);
+/* The size of the batch's largest item. */
+uint64_t wcodec_write_largest_item(const struct wcodec_write_batch *b);
+/* The payloads that are still to be written. */
+uint64_t wcodec_write_pending_size(const struct wcodec_write_batch *b);
+/* What is left for coding beside the batch's bytes, its payload and `others`; 0: too little. */
+uint64_t wcodec_write_left_over(const struct wcodec_write_batch *b, uint64_t others);
+/* Items that a coder has at work at once. */
+size_t wcodec_write_count_coders(const struct wcodec_write_batch *b);
+/* Set how many items are at work at once, and how much of `scratch` each has. */
+void wcodec_write_share_memory(struct wcodec_write_work *w, uint64_t scratch);
+
+/* batch_read.c */
+
+/* Read the batch's bytes, and hash them as part of the original. */
+void wcodec_write_read(struct wcodec_write_work *w);
+/* In place of reading: the coder has the bytes, and says their hashes. */
+void wcodec_write_look(struct wcodec_write_work *w);
+/* Find the items that equal entries before them. Entry numbers are known before anything is coded:
+ * items become entries in their order. */
+void wcodec_write_find_aliases(struct wcodec_write_work *w);
+
+/* batch_code.c: code the items; those that are not large are settled, too. */
+void wcodec_write_code(struct wcodec_write_work *w);
+
+/* batch_settle.c */
+
+/* Verify an item that was made of the bytes at data, if that is asked for, and hash its payload,
+ * unless that was done. position: of a failure. */
+void wcodec_write_settle(struct wcodec_write_work *w, uint64_t position,
+                         struct wcodec_write_batch_item *item, const uint8_t *data);
+void wcodec_write_settle_pending(struct wcodec_write_work *w);
+/* Bytes of the last batch that are still to be verified. */
+uint64_t wcodec_write_unsettled_size(const struct wcodec_write_batch *b);
+
+#endif
