@@ -279,12 +279,13 @@ static void note_outliers(const struct work *w, const struct wcodec_cpu_encode_t
                           struct wcodec_tile_output *o)
 {
     const unsigned base = table->table->table.base;
-    for (uint32_t i = first; i < end && i < w->elements; i += 8) {
-        uint64_t differ =
-            wcodec_load_u64(w->values + i) ^ given_values(w->symbols, i, profile, base);
-        for (uint32_t at = i; differ != 0 && at < w->elements; at++, differ >>= 8)
+    const uint8_t *const values = w->values, *const symbols = w->symbols;
+    const uint32_t stop = w->elements;
+    for (uint32_t i = first; i < end && i < stop; i += 8) {
+        uint64_t differ = wcodec_load_u64(values + i) ^ given_values(symbols, i, profile, base);
+        for (uint32_t at = i; differ != 0 && at < stop; at++, differ >>= 8)
             if (differ & 0xff)
-                add_outlier(o, c, at, w->values[at]);
+                add_outlier(o, c, at, values[at]);
     }
 }
 

@@ -119,7 +119,7 @@ static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *d
             const uint64_t x = wcodec_load_u64(data + at), hashed = hash(x);
             const uint32_t entry = anchors[hashed >> (64 - bits)],
                            number = entry & ((1u << NUMBER_BITS) - 1);
-            if (number == 0 || entry - number != tag_of(hashed))
+            if (entry - number != tag_of(hashed) || number == 0) /* mostly the first */
                 continue;
             const uint64_t anchor = (number - 1) * spacing;
             hits += anchor != at && wcodec_load_u64(data + anchor) == x;
