@@ -87,9 +87,10 @@ struct wcodec_coded_loan {
 struct wcodec_coded {
     uint8_t coding; /* enum wcodec_coding: CONSTANT, TILES, CHUNKS, BLOCKS, LOSSY, FIXED,
                        FRAGMENTS, RECORDS, DELTA, MASKED, ANCHORED */
-    uint64_t order0_bits;
     uint8_t constant_element_log2;
     uint8_t constant_element[8];
+    uint32_t unpacked_size; /* TILES: not 0 if the payload is packed, into one part */
+    uint64_t order0_bits;
     struct wcodec_tiling *tiling;         /* TILES, BLOCKS, LOSSY and FRAGMENTS; owned */
     struct wcodec_blocks *blocks;         /* BLOCKS; owned */
     struct wcodec_lossy *lossy;           /* LOSSY; owned */
@@ -106,7 +107,6 @@ struct wcodec_coded {
     double recall;        /* ANCHORED by a recall that was asked for: what is reached; else 0 */
     uint64_t chunk;       /* CHUNKS */
     uint64_t payload_size;
-    uint32_t unpacked_size; /* TILES: not 0 if the payload is packed, into one part */
     size_t part_count;
     /* NULL: none. At a fixed rate: shifts and checks, tiles, spilled elements. In blocks: the
      * packed modes, then as tiles; in lossy tensors the modes and scales. In tiles: the prefix,
