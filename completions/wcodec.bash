@@ -66,7 +66,7 @@ _wcodec () {
         return
         ;;
     -n) [[ $command == bench ]] && return ;; # compress's takes no value
-    -T|--threads|--iterations|--memory-limit|--base-depth|--anchors|--max-iterations|--seed|--cooling|--step|--tolerance|--min-changes|--maintenance|--queries|--nearest|--sample|--rerank-factor|--rerank-first-id|--only|--slice|--xxh128|--vectors|--vectors-anchors|--vectors-bits|--vectors-recall|--include|--exclude) return ;;
+    -T|--threads|--iterations|--memory-limit|--base-depth|--anchors|--max-iterations|--seed|--cooling|--step|--tolerance|--min-changes|--maintenance|--queries|--nearest|--sample|--probes-recall|--rerank-factor|--rerank-first-id|--only|--slice|--xxh128|--vectors|--vectors-anchors|--vectors-bits|--vectors-recall|--include|--exclude) return ;;
     esac
 
     if [[ $word == -* ]]; then
@@ -76,7 +76,7 @@ _wcodec () {
         decompress) options+=" --json $output --output-dir= --recursive --keep --rm --base= --base-depth= --tensor= --only= --filelist= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --base= --base-depth= --tensor= --slice= --no-checksum" ;;
         rebase) options+=" --json $output --base= --base-depth= --from=" ;;
-        vectors) options+=' --json --output= --force --no-sync --tensor= --anchors= --schedule= --max-iterations= --seed= --reduce= --cooling= --step= --tolerance= --min-changes= --maintenance= --queries= --nearest= --bits= --recall= --first-id= --metric= --probes= --rerank= --rerank-factor= --rerank-first-id=' ;;
+        vectors) options+=' --json --output= --force --no-sync --tensor= --anchors= --schedule= --max-iterations= --seed= --reduce= --cooling= --step= --tolerance= --min-changes= --maintenance= --queries= --nearest= --bits= --recall= --first-id= --metric= --probes= --probes-recall= --rerank= --rerank-factor= --rerank-first-id=' ;;
         convert) options+=" --json $output --base= --base-depth= --recursive --dequantize=" ;;
         list|info) options+=' --base= --base-depth= --json --filelist=' ;;
         devices|version) options+=' --json' ;;

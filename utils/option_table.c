@@ -299,6 +299,12 @@ static bool set_recall(const struct option_row *row, const char *text, struct op
     return decimal_parse(text, &o->recall) && o->recall > 0 && o->recall < 1;
 }
 
+static bool set_probes_recall(const struct option_row *row, const char *text, struct options *o)
+{
+    note_subcommand(row, o);
+    return decimal_parse(text, &o->probes_recall) && o->probes_recall > 0 && o->probes_recall < 1;
+}
+
 static bool set_rerank(const struct option_row *row, const char *text, struct options *o)
 {
     note_subcommand(row, o);
@@ -609,6 +615,9 @@ const struct option_row option_table[] = {
     {"probes", 0, "P", BIT(VECTORS), BIT(VECTORS), set_number, TO(probes),
      "probes are a number from 0 on, not",
      "search: anchors of a segment whose vectors are looked at (default 0: all)"},
+    {"probes-recall", 0, "R", BIT(VECTORS), BIT(VECTORS), set_probes_recall, TO(probes_recall),
+     "a recall is above 0 and below 1, not",
+     "search: as few probes as find this part of what all find"},
     {"rerank", 0, "FILE[:TENSOR]", BIT(VECTORS), BIT(VECTORS), set_rerank, TO(rerank),
      "--rerank needs a file of the vectors as they were, not",
      "search: of what is found, the nearest by these originals"},

@@ -117,6 +117,7 @@ struct options {
     uint64_t first_id;            /* vectors add; UINT64_MAX: not given */
     wcodec_vectors_metric metric; /* vectors search */
     uint64_t probes;              /* vectors search; 0: all */
+    double probes_recall;         /* vectors search; 0: not given */
     const char *rerank;           /* vectors search; NULL, or FILE[:TENSOR] */
     uint64_t rerank_factor;       /* 0: not given */
     uint64_t rerank_first_id;

@@ -232,6 +232,13 @@ static bool print_hits(struct app *app, uint64_t query, const uint64_t *ids, con
     return app_stdout_good(app);
 }
 
+/* False. */
+static bool fail_search(struct app *app, const struct vectors_rows *queries, wcodec_error *err)
+{
+    const bool original = strncmp(err->text, "the original", 12) == 0;
+    return app_fail_status(app, original ? app->options.rerank : queries->name, err);
+}
+
 /* Some queries at a time, whose results are in memory. */
 static void search(struct app *app, const wcodec_vectors_store *store,
                    const struct vectors_rows *rows, const wcodec_vectors_search_options *options,
@@ -245,9 +252,7 @@ static void search(struct app *app, const wcodec_vectors_store *store,
         queries.count = some;
         queries.data = (const uint8_t *)rows->data + at * row;
         if (wcodec_vectors_search(store, &queries, options, ids, scores, &err) != WCODEC_OK) {
-            app_fail_status(
-                app, strncmp(err.text, "the original", 12) == 0 ? app->options.rerank : rows->name,
-                &err);
+            fail_search(app, rows, &err);
             return;
         }
         for (uint64_t q = 0; q < some; q++)
@@ -280,6 +285,8 @@ static bool search_options(struct app *app, wcodec_vectors_search_options *optio
     if (o->nearest > NEAREST_MAX)
         return app_fail(app, EXIT_USAGE, "at most %d neighbours, and not %" PRIu64, NEAREST_MAX,
                         o->nearest);
+    if (o->probes && o->probes_recall > 0)
+        return app_fail(app, EXIT_USAGE, "--probes and --probes-recall exclude each other");
     if (!o->rerank && (o->rerank_factor || o->rerank_first_id))
         return app_fail(app, EXIT_USAGE, "--rerank-factor and --rerank-first-id need --rerank");
     wcodec_vectors_search_options_init(options);
@@ -289,6 +296,26 @@ static bool search_options(struct app *app, wcodec_vectors_search_options *optio
     options->original_first_id = o->rerank_first_id;
     if (o->rerank_factor)
         options->rerank_factor = o->rerank_factor;
+    return true;
+}
+
+/* Probes for the recall that was asked for, by the first of the queries. */
+static bool tune(struct app *app, const wcodec_vectors_store *store,
+                 const struct vectors_rows *rows, wcodec_vectors_search_options *options)
+{
+    enum { SAMPLE = 200 };
+    wcodec_vector_rows sample = rows->rows;
+    wcodec_error err = {0};
+    if (app->options.probes_recall == 0)
+        return true;
+    sample.count = sample.count < SAMPLE ? sample.count : SAMPLE;
+    if (wcodec_vectors_tune(store, &sample, options, app->options.probes_recall, &options->probes,
+                            &err) != WCODEC_OK)
+        return fail_search(app, rows, &err);
+    if (options->probes)
+        app_detail(app, "%s: %" PRIu64 " probes", rows->name, options->probes);
+    else
+        app_detail(app, "%s: all anchors are probed", rows->name);
     return true;
 }
 
@@ -310,7 +337,7 @@ void vectors_search(struct app *app)
     if (store && vectors_rows_open(app, o->files.items[1], NULL, &rows)) {
         uint64_t *ids = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *ids);
         float *scores = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *scores);
-        if (ids && scores)
+        if (ids && scores && tune(app, store, &rows, &options))
             search(app, store, &rows, &options, ids, scores, TOGETHER);
         free(ids);
         free(scores);

@@ -224,6 +224,18 @@ WCODEC_API wcodec_status wcodec_vectors_search(const wcodec_vectors_store *store
                                                const wcodec_vectors_search_options *options,
                                                uint64_t *ids, float *scores, wcodec_error *err);
 
+/** The fewest probes by which searches of these queries find, on average, at least the part
+ * `recall` (above 0 and below 1) of the k that are found where all anchors are looked at: for later
+ * searches of queries like these, some hundreds of which say enough. What is as near as the last of
+ * the k counts. *probes is 0 where all are needed. Of `options`, which may be NULL, all count but
+ * probes. Searches all anchors once, and then by some numbers of probes.
+ *
+ * Returns what wcodec_vectors_search() does; WCODEC_ERROR_USAGE also for the recall. */
+WCODEC_API wcodec_status wcodec_vectors_tune(const wcodec_vectors_store *store,
+                                             const wcodec_vector_rows *queries,
+                                             const wcodec_vectors_search_options *options,
+                                             double recall, uint64_t *probes, wcodec_error *err);
+
 /** Close and free. NULL is ignored. No other call may be running on it. Never fails. */
 WCODEC_API void wcodec_vectors_close(wcodec_vectors_store *store);
 

@@ -453,15 +453,10 @@ static wcodec_status run(struct search *search, uint64_t *ids, float *scores, wc
     return status;
 }
 
-static wcodec_status take_options(const struct wcodec_vectors_store *store,
-                                  const wcodec_vectors_search_options *from,
-                                  wcodec_vectors_search_options *o, wcodec_error *err)
+wcodec_status wcodec_vectors_check_search(const wcodec_vectors_store *store,
+                                          const wcodec_vector_rows *queries,
+                                          const wcodec_vectors_search_options *o, wcodec_error *err)
 {
-    *o = defaults;
-    const wcodec_status status =
-        wcodec_options_take(from, o, sizeof *o, "wcodec_vectors_search_options_init", err);
-    if (status != WCODEC_OK)
-        return status;
     if (o->metric != WCODEC_VECTORS_L2 && o->metric != WCODEC_VECTORS_INNER_PRODUCT &&
         o->metric != WCODEC_VECTORS_COSINE)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no metric %d", (int)o->metric);
@@ -472,6 +467,10 @@ static wcodec_status take_options(const struct wcodec_vectors_store *store,
     if (o->k > store->rows)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "%" PRIu64 " nearest of %" PRIu64 " vectors",
                            o->k, store->rows);
+    if (queries->dimensions != store->d)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "queries of %" PRIu64 " dimensions, but the vectors have %" PRIu64,
+                           queries->dimensions, store->d);
     return WCODEC_OK;
 }
 
@@ -481,12 +480,11 @@ wcodec_status wcodec_vectors_search(const wcodec_vectors_store *store,
                                     float *scores, wcodec_error *err)
 {
     struct wcodec_vectors_work work;
-    struct search search = {.store = store, .queries = &work};
-    wcodec_status status = take_options(store, options, &search.options, err);
-    if (status == WCODEC_OK && queries->dimensions != store->d)
-        status = wcodec_fail(err, WCODEC_ERROR_USAGE,
-                             "queries of %" PRIu64 " dimensions, but the vectors have %" PRIu64,
-                             queries->dimensions, store->d);
+    struct search search = {.store = store, .queries = &work, .options = defaults};
+    wcodec_status status = wcodec_options_take(options, &search.options, sizeof search.options,
+                                               "wcodec_vectors_search_options_init", err);
+    if (status == WCODEC_OK)
+        status = wcodec_vectors_check_search(store, queries, &search.options, err);
     if (status != WCODEC_OK)
         return status;
     status = wcodec_vectors_work_init(&work, store->context, queries, 1, err);

@@ -50,6 +50,13 @@ wcodec_status wcodec_vectors_compress_by(wcodec_context *context, const wcodec_v
                                          wcodec_write_fn write, void *opaque,
                                          wcodec_vectors_report *report, wcodec_error *err);
 
+/* Options of a search, with what there is in the store, and the queries' shape: as
+ * wcodec_vectors_search() says of them. */
+wcodec_status wcodec_vectors_check_search(const wcodec_vectors_store *store,
+                                          const wcodec_vector_rows *queries,
+                                          const wcodec_vectors_search_options *options,
+                                          wcodec_error *err);
+
 /* What is in a segment. */
 struct wcodec_segment_content {
     size_t n, m, d;

@@ -1921,6 +1921,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_vectors_store_describe": (None, (c_void_p, POINTER(wcodec_vectors_store_info))),
     "wcodec_vectors_search_options_init_size": (None, (POINTER(wcodec_vectors_search_options), c_size_t)),
     "wcodec_vectors_search": (c_int, (c_void_p, POINTER(wcodec_vector_rows), POINTER(wcodec_vectors_search_options), POINTER(c_uint64), POINTER(c_float), POINTER(wcodec_error))),
+    "wcodec_vectors_tune": (c_int, (c_void_p, POINTER(wcodec_vector_rows), POINTER(wcodec_vectors_search_options), c_double, POINTER(c_uint64), POINTER(wcodec_error))),
     "wcodec_vectors_close": (None, (c_void_p,)),
     "wcodec_vectors_store_add": (c_int, (c_void_p, c_char_p, c_void_p, POINTER(wcodec_vector_rows), POINTER(wcodec_vectors_compress_options), POINTER(c_uint64), POINTER(wcodec_vectors_report), POINTER(wcodec_error))),
     "wcodec_vectors_store_remove": (c_int, (c_void_p, c_char_p, POINTER(c_uint64), c_uint64, POINTER(wcodec_error))),

@@ -301,6 +301,29 @@ class VectorStore:
         del bits, original
         return scores, ids.view(np.int64)
 
+    def tune(self, queries: Any, k: int = 10, *, recall: float = 0.95, metric: str = "l2") -> int:
+        """The fewest probes for search() by which these queries find a part of what all find.
+
+        Args:
+            queries: [q, d], as rows: some hundreds that are like those to come.
+            k, metric: as in search().
+            recall: the part of the k of each query, on average, above 0 and below 1.
+
+        Returns:
+            a number for search(probes=...); 0: all anchors are needed.
+        """
+        options = c.wcodec_vectors_search_options()
+        lib.wcodec_vectors_search_options_init_size(options, ctypes.sizeof(options))
+        options.k = _number("k", k, 10)
+        options.metric = _vectors._chosen("metric", metric, _METRICS)
+        if not isinstance(recall, (int, float)) or not 0 < recall < 1:
+            raise UsageError(f"recall is {recall!r}: expected above 0 and below 1")
+        block, store, probes = _vectors._block(queries), self._store(), ctypes.c_uint64()
+        self._call(
+            lib.wcodec_vectors_tune, store.handle, _vectors._rows(block), options, recall, probes
+        )
+        return probes.value
+
     def info(self) -> StoreInfo:
         """What is in it."""
         info = c.wcodec_vectors_store_info()

@@ -20,7 +20,7 @@ value_of () {
     base|from) echo '=x' ;;
     base-depth) echo '=8' ;;
     threads|iterations|anchors|max-iterations|seed|cooling|step|tolerance|min-changes|maintenance|queries|nearest|first-id|probes|rerank-factor|rerank-first-id|bits|vectors-anchors|vectors-bits) echo '=1' ;;
-    recall|vectors-recall) echo '=0.5' ;;
+    recall|vectors-recall|probes-recall) echo '=0.5' ;;
     metric) echo '=l2' ;;
     schedule) echo '=best' ;;
     reduce) echo '=plain' ;;

@@ -74,6 +74,7 @@ for original in two:files.safetensors:a originals.wcodec:a; do
     cp "$work/out" again; same again exact "by $original"
 done
 run 0 "$WCODEC" vectors search --nearest=1 --rerank=all.npy two.wcodec few.npy; prints '^2: 2 (0)$'
+run 0 "$WCODEC" vectors search -v --json --probes-recall=0.9 all.wcodec few.npy; found 0.8; says 'few.npy: .* probe'
 
 # A store: ids, adding by the anchors that are there, removing.
 run 0 "$WCODEC" vectors add --json --anchors=8 store all.npy; json out
@@ -149,6 +150,8 @@ refused 2 'nan.npy: the original: the row of vector 7 has elements that are NaN'
 refused 2 'choose one by --tensor' search --rerank=originals.wcodec store few.npy
 refused 1 "no tensor is called 'b'" search --rerank=originals.wcodec:b store few.npy
 refused 1 'nothing: ' search --rerank=nothing store few.npy
+refused 2 'exclude each other' search --probes=3 --probes-recall=0.9 store few.npy
+refused 2 'above 0 and below 1' search --probes-recall=1 store few.npy
 refused 2 'need --rerank' search --rerank-factor=3 store few.npy
 refused 2 'from 1 to 1000, not' search --rerank=all.npy --rerank-factor=0 store few.npy
 refused 2 'takes no option --queries' search --queries=3 store few.npy

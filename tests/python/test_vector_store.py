@@ -56,6 +56,21 @@ def test_add_and_search(tmp_path):
     ).all()
 
 
+def test_tune(tmp_path):
+    rows, queries = clusters(1000), clusters(50, seed=2)
+    store = VectorStore(tmp_path / "store")
+    store.train(rows, anchors=40)
+    store.add(rows, bits=4)
+    wanted = store.search(queries, 10)[1]
+    probes = store.tune(queries, 10, recall=0.9)
+    assert 1 < probes < 40
+    assert recall(store.search(queries, 10, probes=probes)[1], wanted) >= 0.9
+    assert recall(store.search(queries, 10, probes=probes - 1)[1], wanted) < 0.9
+    for wrong in ({"recall": 1}, {"k": 1001}, {"metric": "l3"}):
+        with pytest.raises(wcodec.UsageError):
+            store.tune(queries, **wrong)
+
+
 def test_rerank(tmp_path):
     rows, queries = clusters(1000), clusters(30, seed=2)
     store = VectorStore(tmp_path / "store")
