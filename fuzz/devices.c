@@ -12,7 +12,7 @@
 const char fuzz_target[] = "devices";
 const bool fuzz_takes_files = true;
 
-enum { TENSOR_LIMIT = 1 << 17, TENSORS_LIMIT = 24, FILE_LIMIT = 1 << 22, VECTORS = 3 };
+enum { TENSOR_LIMIT = 1 << 17, TENSORS_LIMIT = 24, FILE_LIMIT = 1 << 22 };
 
 static const wcodec_resident_form forms[] = {WCODEC_RESIDENT_CODED, WCODEC_RESIDENT_FIXED,
                                              WCODEC_RESIDENT_PLAIN};
@@ -88,12 +88,12 @@ static void check_rows(wcodec_resident *resident, const wcodec_tensor_info *info
 
 /* A product is made, or refused; what is written stays inside. */
 static void check_product(const wcodec_resident *resident, const wcodec_tensor_info *info,
-                          wcodec_dtype dtype, int transposed)
+                          wcodec_dtype dtype, int transposed, size_t vectors)
 {
     const size_t n = (size_t)info->shape[0], k = (size_t)info->shape[1],
                  element = dtype == WCODEC_DTYPE_F32 ? 4 : 2,
-                 in = (transposed ? n : k) * VECTORS * element,
-                 out = (transposed ? k : n) * VECTORS * element;
+                 in = (transposed ? n : k) * vectors * element,
+                 out = (transposed ? k : n) * vectors * element;
     wcodec_buffer *x = make_buffer(in), *y = make_buffer(out);
     uint8_t *numbers = (uint8_t *)(uintptr_t)wcodec_buffer_native(x);
     wcodec_linear l;
@@ -101,7 +101,7 @@ static void check_product(const wcodec_resident *resident, const wcodec_tensor_i
         numbers[i] = i % element == element - 1 ? 0x3c : (uint8_t)(37 * i);
     wcodec_linear_init(&l);
     l.transposed = transposed;
-    l.rows = VECTORS;
+    l.rows = vectors;
     l.x = numbers;
     l.y = (void *)(uintptr_t)wcodec_buffer_native(y);
     l.x_dtype = l.y_dtype = dtype;
@@ -130,9 +130,10 @@ static void keep(const wcodec_reader *reader, uint64_t i, const wcodec_tensor_in
         return;
     check_rows(resident, info, whole);
     if (info->rank == 2 && info->shape[0] <= TENSOR_LIMIT && info->shape[1] <= TENSOR_LIMIT) {
-        check_product(resident, info, WCODEC_DTYPE_BF16, 0);
-        check_product(resident, info, WCODEC_DTYPE_BF16, 1);
-        check_product(resident, info, WCODEC_DTYPE_F32, form == WCODEC_RESIDENT_FIXED);
+        check_product(resident, info, WCODEC_DTYPE_BF16, 0, 3);
+        check_product(resident, info, WCODEC_DTYPE_BF16, 0, 9 + info->shape[0] % 24);
+        check_product(resident, info, WCODEC_DTYPE_BF16, 1, 3);
+        check_product(resident, info, WCODEC_DTYPE_F32, form == WCODEC_RESIDENT_FIXED, 3);
     }
     wcodec_resident_destroy(resident);
 }

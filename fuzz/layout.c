@@ -57,8 +57,7 @@ static void check_external(const struct wcodec_file_layout *model,
     wcodec_onnx_model_free(whole);
 }
 
-/* The same as a file that is opened by the public interface, twice: a model is kept from the first
- * time on. */
+/* The same as a file that is opened by the public interface, twice. */
 static void open_original(const uint8_t *data, size_t size, uint64_t count)
 {
     fuzz_file("original", data, size);
@@ -75,7 +74,41 @@ static void open_original(const uint8_t *data, size_t size, uint64_t count)
         for (uint64_t k = 0; k < count; k++)
             FUZZ_REQUIRE(wcodec_original_tensor(original, k, &tensor, NULL) == WCODEC_OK);
         FUZZ_REQUIRE(wcodec_original_tensor(original, count, &tensor, NULL) == WCODEC_ERROR_USAGE);
+        for (uint64_t k = 0; k < info.metadata; k++) {
+            const char *key, *value;
+            FUZZ_REQUIRE(wcodec_original_metadata(original, k, &key, &value, NULL) == WCODEC_OK &&
+                         key != NULL && value != NULL);
+        }
         wcodec_original_close(original);
+        close(fd);
+    }
+}
+
+/* After some zeros as external data of itself by the public interface, twice: a model is kept from
+ * the first time on. */
+static void open_external(const struct wcodec_file_layout *model, const uint8_t *data, size_t size)
+{
+    static const char prefix[] = "onnx.external.";
+    char path[4096];
+    uint8_t *external = calloc(1, size + 8);
+    FUZZ_REQUIRE(external != NULL);
+    memcpy(external + 8, data, size);
+    fuzz_file("external", external, size + 8);
+    free(external);
+    snprintf(path, sizeof path, "%s", fuzz_path("original"));
+    for (uint64_t i = 0; i < 2 * model->metadata_count; i++) {
+        const char *key = model->metadata[i / 2 * 2];
+        wcodec_original *original;
+        wcodec_error err = {0};
+        if (strncmp(key, prefix, sizeof prefix - 1) != 0)
+            continue;
+        const int fd = open(fuzz_path("external"), O_RDONLY | O_CLOEXEC);
+        FUZZ_REQUIRE(fd >= 0);
+        const wcodec_status status = wcodec_original_open_fd(
+            fuzz_context(), fd, path, key + sizeof prefix - 1, &original, &err);
+        FUZZ_REQUIRE(status == WCODEC_OK || err.text[0] != 0);
+        if (status == WCODEC_OK)
+            wcodec_original_close(original);
         close(fd);
     }
 }
@@ -107,6 +140,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(layout, size);
         check_external(layout, &source);
         open_original(data, size, layout->count);
+        if (strcmp(layout->kind, "onnx") == 0)
+            open_external(layout, data, size);
         check_hash(data, size);
         wcodec_layout_free(layout);
     }

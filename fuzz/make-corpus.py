@@ -70,11 +70,24 @@ def kernels(rng):
     for name, dtype, rows, columns, modes, w in (("plain", "BF16", 90, 11, [0], 0), ("plain-wide", "F32", 20, 40, [0], 1), ("dct", "BF16", 17, 33, [1], 0), ("all", "F16", 33, 10, [0, 1, 2], 1)):
         e = encode.LossyPayload(rng, dtype, rows, columns, modes, w=w, row_scales=len(modes) % 2, order=1 if modes != [0] else 0).entry(name="t")
         put("kernels", "lossy-" + name, struct.pack("<HBI", 2 << 14 | len(e.parameters), encode.DTYPE_CODES[dtype], len(e.data)) + e.parameters + e.payload)
-
-
     for name, dtype, rows, columns, profile in (("pairs", "BF16", 16, 256, PAIRS), ("edges", "I8", 19, 130, P8), ("p8", "I8", 32, 256, P8), ("short", "BF16", 5, 128, P12)):
         e = encode.FragmentsPayload(rng, dtype, rows, columns, profile=profile, outlier_rate=0.003).entry(name="t")
         put("kernels", "fragments-" + name, struct.pack("<HI", 3 << 14 | len(e.parameters), len(e.data)) + e.parameters + e.payload)
+
+
+def more_kernels(rng):
+    """Matrices at a fixed rate, and lossy ones in each coding that kernels fuse with what follows."""
+    for name, kind, rows, columns, bits, units, spill in (("fixed", 1, 16, 140, 2, 3, 0.5), ("fixed-3", 3, 17, 128, 3, 2, 1), ("fixed-sealed", 3, 5, 300, 2, 2, 0)):
+        e = encode.FixedPayload(rng, rows, columns, bits, units, rate=0.01, spill=spill).entry(name="t")
+        put("kernels", name, struct.pack("<HI", kind << 13 | len(e.parameters), len(e.data)) + e.parameters + e.payload)
+    byte, both, half = [(CODED, 8)], [(CODED, 8), (CODED, 8)], [(encode.RAW, 4), (CODED, 4)]
+    for name, modes, w, split, profile, run in (
+            ("runs", [0, 1], 0, byte, P8, 7), ("runs-wide", [1, 2], 1, both, P8, 7), ("runs-wide-raw", [1], 1, [(encode.RAW, 5), (CODED, 8), (encode.CONSTANT, 3)], P8, 7),
+            ("p12-wide-raw", [0], 1, [(encode.RAW, 6), (CODED, 8), (encode.CONSTANT, 2)], P12, 0), ("pairs", [0], 0, byte, PAIRS, 0), ("pairs-raw", [0], 0, half, PAIRS, 0), ("p12", [0], 0, byte, P12, 0)):
+        fields = encode.make_fields(rng, split, profile, pool=3 if profile == P8 else 1, run=run)
+        p = encode.LossyPayload(rng, "BF16", 40, 60, modes, w=w, fields=fields, outlier_rate=0.003)
+        e = p.entry(name="t")
+        put("kernels", "lossy-" + name, struct.pack("<HBI", 2 << 14 | len(e.parameters), encode.DTYPE_CODES["BF16"], len(e.data)) + e.parameters + e.payload)
 
 
 def _tile(name, p, largest=6000, target="tile_payload"):
@@ -277,6 +290,52 @@ def stores(rng):
     store("not there", 5, 9, [(1, 0, 8, 9, 0, 0)], (2, first))
 
 
+def faults(rng):
+    """Each operation on each way of coding without a fault; then with each kind of fault, on files of which bytes are changed, too."""
+    for operation in range(12):
+        put("faults", "good-%d" % operation, bytes([operation % 8, operation, rng.getrandbits(6), 0, 0, 0, rng.getrandbits(8) & 254, 0, 0]))
+    for i in range(48):
+        allocation, read, progress, write = [(rng.randrange(1, 120), 0, 0, 0), (0, rng.randrange(1, 9), 0, 0), (0, 0, rng.randrange(1, 5), 0), (0, 0, 0, rng.randrange(1, 4))][i % 4]
+        changes = b"".join(struct.pack("<HB", rng.getrandbits(16), 1 << rng.randrange(8)) for _ in range(i // 4 % 3))
+        put("faults", "fault-%d" % i, struct.pack("<BBBHBBBB", rng.randrange(8), i // 4, rng.getrandbits(8), allocation, read, rng.getrandbits(8), progress, write) + changes)
+
+
+def sets_of_bases(rng):
+    """Chains in all forms, found in all ways."""
+    coded, plain, given, other, one, none = (1 << i for i in range(6))
+    def chain(*files, damage=(0, 0, 0, 0), way=0, depth=0, allocation=0, what=0):
+        return bytes([len(files) - 1]) + b"".join(bytes(f) for f in files) + bytes(damage) + bytes([way, depth, allocation & 255, allocation >> 8, what])
+    first, second, third = (plain | given, 5, 0, 3), (coded | given, 0, 3, 7), (0, 1, 20, 9)
+    put("bases", "given", chain(first, second, third, what=2))
+    put("bases", "for one", chain(first, second, third, what=1))
+    for way in range(1, 6):
+        put("bases", "found-%d" % way, chain((plain | coded, 5, 0, 3), (coded, 0, 2, 7), (0, 1, 2, 9), way=way, depth=way % 3))
+    put("bases", "of bases", chain((plain, 5, 0, 3), (coded | given, 0, 2, 7), (0, 1, 2, 9), way=3))
+    put("bases", "missing", chain((0, 5, 0, 3), (coded | given, 0, 2, 7), (0, 1, 2, 9), way=2))
+    put("bases", "other", chain((plain | given | other, 5, 0, 3), (plain | given | one, 0, 2, 7), (0, 1, 2, 9)))
+    put("bases", "deep", chain((plain, 5, 0, 3), (coded, 0, 2, 7), (coded, 1, 2, 9), (coded | plain, 2, 2, 5), (0, 3, 2, 6), way=1, depth=2))
+    put("bases", "twins", chain((plain | coded | given, 5, 0, 3), (coded | given | none, 0, 0, 4), (0, 1, 2, 9), way=5))
+    put("bases", "damaged", chain(first, second, third, damage=(1, 0, 128, 4)))
+    for i in range(12):
+        put("bases", "memory-%d" % i, chain((plain | given * (i & 1), 5, 0, 3), (coded | given * (i >> 1 & 1), 0, 2, 7), (0, 1, 2, 9), way=i % 6, allocation=rng.randrange(4, 90), what=i % 4))
+
+
+def in_parts(rng):
+    for i in range(6):
+        tensors = b"".join(bytes([rng.randrange(4), rng.choice([1, 20, 60]), rng.choice([0, 1, 7, 0x55])]) + bytes(rng.choice([0x3c, 0x3d, 0xbc, 3]) for _ in range(12)) for _ in range(i % 4 + 1))
+        put("parts", "%d" % i, bytes([rng.getrandbits(8), i | 128 * (i == 5), 60, 130, 200, 40 * i]) + tensors)
+
+
+def learning(rng):
+    for name, head in (("small", (1, 3, 2, 1, 2, 0)), ("reference", (0, 5, 4, 0, 3, 1)), ("drawn", (2, 39, 7, 8, 6, 2)), ("before", (0, 8, 8, 3, 1, 4)), ("kinds", (1, 20, 3, 5, 4, 0x58)), ("any", (1, 4, 4, 2, 3, 128))):
+        put("learn", name, bytes(head) + rng.randbytes(61))
+
+
+def segments(rng):
+    for name, n, d, m, kind, metric, changes in (("small", 20, 4, 3, 4, 5, 0), ("halves", 40, 7, 9, 5, 1, 0), ("published", 60, 3, 5, 20, 0x42, 0), ("changed", 33, 16, 4, 4, 2, 2), ("one", 0, 0, 0, 0, 0, 0), ("many", 90, 38, 60, 7, 7, 3)):
+        put("segments", name, bytes([n, d, m, kind, metric, changes]) + b"".join(struct.pack("<HB", rng.getrandbits(16), 1 << rng.randrange(8)) for _ in range(changes)) + rng.randbytes(53))
+
+
 def main():
     rng = random.Random(7)
     tables(rng)
@@ -287,6 +346,7 @@ def main():
     in_fragments(random.Random(11))
     lossy(random.Random(9))
     kernels(random.Random(10))
+    more_kernels(random.Random(17))
     headers()
     whole_files()
     matrices(random.Random(16))
@@ -299,6 +359,11 @@ def main():
     models()
     recurrent(random.Random(14))
     saves(random.Random(15))
+    faults(random.Random(18))
+    sets_of_bases(random.Random(19))
+    in_parts(random.Random(20))
+    learning(random.Random(21))
+    segments(random.Random(22))
 
 
 if __name__ == "__main__":

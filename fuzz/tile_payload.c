@@ -2,11 +2,13 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* A tensor in tiles: u16 bytes of parameters, u32 size of the tensor, the parameters, the payload.
- * All decoders must agree on bytes and faults, and keep to their buffers. */
+ * All decoders must agree on bytes and faults, and keep to their buffers, and so must encoders of
+ * what they give. */
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/decode.h"
 #include "coding/packed.h"
 #include "coding/tile.h"
+#include "fuzz/encode_again.h"
 #include "fuzz/fuzz.h"
 
 const char fuzz_target[] = "tile_payload";
@@ -102,6 +104,8 @@ static void decode_all(const struct wcodec_tiles *tiles, const uint8_t *payload)
                          tiles->checks[i]);
     }
     decode_levels(tiles, &view, a, first);
+    if (first[0] == WCODEC_TILE_OK)
+        fuzz_encode_again(tiles, 0, a);
     fuzz_guarded_free(a, (size_t)t->size);
     fuzz_guarded_free(b, (size_t)t->size);
 }

@@ -459,14 +459,14 @@ def random_blocks(rng, name):
 class LossyPayload:
     """A matrix of random coefficients; members may be changed before entry() is called, those that count for the data before its parts are made."""
 
-    def __init__(self, rng, dtype, rows, columns, modes, w=0, row_scales=0, order=0, scales=None, t=12, split=None, profile=None, add=0, tile_modes=(0,), **more):
+    def __init__(self, rng, dtype, rows, columns, modes, w=0, row_scales=0, order=0, scales=None, t=12, split=None, profile=None, add=0, tile_modes=(0,), fields=None, **more):
         self.rows, self.columns, self.dtype, self.w, self.row_scales, self.order = rows, columns, dtype, w, row_scales, order
         view = lossy.Lossy(rows * columns * lossy.WIDTHS[dtype], dtype, w, columns, row_scales, [(m, 0) for m in modes], 0, order)
         self.numbers = [i if i < len(modes) else rng.randrange(len(modes)) for i in range(0 if view.plain else view.blocks)]
         rng.shuffle(self.numbers)
         view.modes = self.modes = [(m, view.elements if view.plain else self.numbers.count(i)) for i, m in enumerate(modes)]
         self.scales = scales or [random_scale(rng) for _ in range(view.scales)]
-        self.tiles = random_payload(rng, w, t, view.coefficients, make_fields(rng, split or PRESETS["I16" if w else "I8"], profile), add,
+        self.tiles = random_payload(rng, w, t, view.coefficients, fields or make_fields(rng, split or PRESETS["I16" if w else "I8"], profile), add,
                                     modes=tile_modes, **more)
         self.data = lossy.elements(view, self.numbers, self.scales, self.tiles.decoded)
         self.form, self.bits, self.packed, self.scale_bytes, self.check, self.after = 1, view.index_bits, None, None, None, None
