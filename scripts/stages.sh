@@ -564,7 +564,7 @@ stage_s390x () {
     cross s390x s390x-linux-gnu s390x
 }
 
-# Each target for its share of an hour, from its own corpus.
+# Each target for its share of an hour, from the corpus that is kept.
 stage_fuzz () {
     configure fuzz CC=clang CFLAGS='-O1 -g' --enable-fuzzing --enable-sanitizers=address,undefined &&
         compile fuzz || return
@@ -577,11 +577,7 @@ stage_fuzz () {
         return
     fi
     for target in $targets; do
-        mkdir -p "build/fuzz-corpus/$target"
-        seeds=
-        [ -d "fuzz/corpus/$target" ] && seeds=fuzz/corpus/$target
-        one fuzz "$target" "build/check-fuzz/fuzz/$target" \
-            -max_total_time=$((${FUZZ_SECONDS:-3600} / number)) -timeout=60 -rss_limit_mb=4096 \
-            -artifact_prefix="build/check-fuzz/$target-" "build/fuzz-corpus/$target" $seeds
+        seconds=$((${FUZZ_SECONDS:-3600} / number))
+        one fuzz "$target" scripts/fuzz-long.py -t $seconds -s $seconds "$target"
     done
 }
