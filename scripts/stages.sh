@@ -489,6 +489,12 @@ stage_nehalem () {
     done
 }
 
+# cross_names TRIPLET: what Debian's multi-arch and qemu call it
+cross_names () {
+    multiarch=$1 processor=${1%%-*}
+    [ "$processor" != i686 ] || multiarch=i386-linux-gnu processor=i386
+}
+
 # cross_configure STAGE TRIPLET DEBIAN-ARCHITECTURE: for another processor. Its libraries come from
 # Debian's multi-arch, where that is at hand.
 cross_configure () {
@@ -496,26 +502,29 @@ cross_configure () {
         skipped "$1" "no cross compiler"
         return 1
     fi
+    cross_names "$2"
     sysroot=$top/build/sysroot-$3
     if [ ! -d "$sysroot/usr/include" ]; then
         one "$1" "libraries" scripts/cross-sysroot "$3" "$sysroot" || return
     fi
     PKG_CONFIG_SYSROOT_DIR=$sysroot \
-        PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$2/pkgconfig:$sysroot/usr/share/pkgconfig \
+        PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$multiarch/pkgconfig:$sysroot/usr/share/pkgconfig \
         configure "$1" --host="$2" --with-cmocka --without-hwloc --without-lz4 --disable-shared \
         --enable-static \
-        CPPFLAGS="-I$sysroot/usr/include -I$sysroot/usr/include/$2" \
-        LDFLAGS="-L$sysroot/usr/lib/$2 -L$sysroot/lib/$2 -Wl,-rpath-link,$sysroot/usr/lib/$2:$sysroot/lib/$2"
+        CPPFLAGS="-I$sysroot/usr/include -I$sysroot/usr/include/$multiarch" \
+        LDFLAGS="-L$sysroot/usr/lib/$multiarch -L$sysroot/lib/$multiarch \
+-Wl,-rpath-link,$sysroot/usr/lib/$multiarch:$sysroot/lib/$multiarch"
 }
 
 # cross_run STAGE TRIPLET PROGRAM...: under qemu
 cross_run () {
     stage=$1 triplet=$2
     shift 2
+    cross_names "$triplet"
     for program; do
         one "$stage" "$program" timeout 3600 env QEMU_LD_PREFIX="/usr/$triplet" \
-            QEMU_SET_ENV="LD_LIBRARY_PATH=$sysroot/usr/lib/$triplet:/usr/$triplet/lib" \
-            "qemu-${triplet%%-*}" "build/check-$stage/$program"
+            QEMU_SET_ENV="LD_LIBRARY_PATH=$sysroot/usr/lib/$multiarch:/usr/$triplet/lib" \
+            "qemu-$processor" "build/check-$stage/$program"
     done
 }
 
@@ -562,6 +571,11 @@ stage_armhf () {
 # Big-endian.
 stage_s390x () {
     cross s390x s390x-linux-gnu s390x
+}
+
+# 32 bits of x86, without its kernels.
+stage_i386 () {
+    cross i386 i686-linux-gnu i386
 }
 
 # Each target for its share of an hour, from the corpus that is kept.
