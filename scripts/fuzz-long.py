@@ -69,7 +69,7 @@ def fuzz(target, seconds):
     environment = dict(os.environ, top_srcdir=top, top_builddir=build, LD_LIBRARY_PATH=os.path.join(build, ".libs"))
     log = os.path.join(build, target + ".log")
     with open(log, "w") as f:
-        child = subprocess.Popen([program, "-max_total_time=%d" % seconds, "-timeout=60", "-rss_limit_mb=4096", "-print_final_stats=1", "-artifact_prefix=%s/%s-" % (build, target), kept]
+        child = subprocess.Popen([program, "-max_total_time=%d" % seconds, "-timeout=240", "-rss_limit_mb=4096", "-print_final_stats=1", "-artifact_prefix=%s/%s-" % (build, target), kept]
                                  + ([seeds] if os.path.isdir(seeds) else []), stdout=f, stderr=f, env=environment)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
