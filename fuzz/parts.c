@@ -138,6 +138,38 @@ static void join(const wcodec_encode_options *options, const struct bytes *whole
     close(fd);
 }
 
+/* Parts decoded apart are the original, and their hashes say so, unless a bit of them is another.
+ */
+static void restore_parts(const struct bytes *whole, unsigned count, const uint8_t *cuts)
+{
+    wcodec_reader *reader = open_bytes(whole);
+    struct bytes out = {NULL, 0}, hashes[PARTS_MAX] = {{NULL, 0}};
+    wcodec_part_hashes parts[PARTS_MAX] = {{0}};
+    uint64_t at = 0;
+    unsigned made = 0;
+    for (unsigned i = 0; i < count && at < original_size; i++, made++) {
+        wcodec_decode_options part;
+        const uint64_t end = i + 1 == count ? original_size : cuts[i] * original_size / 256;
+        wcodec_decode_options_init(&part);
+        part.part_begin = at;
+        part.part_end = end > at ? end : at + 1;
+        part.write_hashes = append;
+        part.hashes = &hashes[i];
+        at = part.part_end;
+        FUZZ_REQUIRE(wcodec_reader_restore(reader, 0, append, &out, &part, NULL) == WCODEC_OK);
+        parts[i] = (wcodec_part_hashes){.data = hashes[i].data, .size = hashes[i].size};
+    }
+    FUZZ_REQUIRE(out.size == original_size && memcmp(out.data, original, out.size) == 0);
+    FUZZ_REQUIRE(wcodec_reader_check_parts(reader, 0, parts, made, NULL) == WCODEC_OK);
+    struct bytes *changed = &hashes[cuts[0] % made];
+    changed->data[cuts[1] * changed->size / 256] ^= (uint8_t)(1 << cuts[2] % 8);
+    FUZZ_REQUIRE(wcodec_reader_check_parts(reader, 0, parts, made, NULL) != WCODEC_OK);
+    for (unsigned i = 0; i < PARTS_MAX; i++)
+        free(hashes[i].data);
+    free(out.data);
+    wcodec_reader_close(reader);
+}
+
 /* To a file, and what salvaging finds of it when it is cut off. */
 static void by_path(const wcodec_encode_options *options, uint8_t cut)
 {
@@ -181,6 +213,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_REQUIRE(wcodec_compress_memory(fuzz_context(), original, original_size, append, &whole,
                                         &options, NULL, NULL) == WCODEC_OK);
     join(&options, &whole, 1 + more % PARTS_MAX, cuts);
+    restore_parts(&whole, 1 + more % PARTS_MAX, cuts);
     by_path(&options, cuts[PARTS_MAX - 1]);
     fuzz_deep++;
     free(whole.data);

@@ -135,10 +135,10 @@ build_strike () {
     build_preload strike
 }
 
-# cut FILES NAMES COMMAND...: with copies of the files in a folder, in which it runs; then the power is
+# cut_power FILES NAMES COMMAND...: with copies of the files in a folder, in which it runs; then the power is
 # cut at each step (replay.py, with those names). $replay: 0 where that does no harm. False: the
 # command failed.
-cut () {
+cut_power () {
     files=$1 names=$2
     shift 2
     rm -rf before after trace

@@ -177,7 +177,7 @@ no_parts parts
 # Nor does a power cut leave half of a file that is done in parts, or lose it.
 if [ -n "${PYTHON:-}" ] && build_preload trace; then
     "$MAKE" even a:U8:5000x4096:zero b:U8:5000x4096:zero c:BF16:10x4096:gauss || exit 99
-    cut even 'even even.wcodec' ranks 2 "$MPI" compress -q -T1 even &&
+    cut_power even 'even even.wcodec' ranks 2 "$MPI" compress -q -T1 even &&
         is "$replay" 0 "$(head -n 3 replayed; tail -n 1 replayed)"
     grep -q 'part-' trace || fail 'nothing was done in parts'
     rm -r before after

@@ -18,7 +18,7 @@ mv w.wcodec v.wcodec made/
 
 # kept FILES NAMES COMMAND...: the power may be cut
 kept () {
-    cut "$@" || return
+    cut_power "$@" || return
     if [ "$replay" -eq 0 ]; then pass; else fail "$*: $(head -n 3 replayed; tail -n 1 replayed)"; fi
     echo "$(tail -n 1 replayed): $*"
 }
@@ -84,6 +84,6 @@ for new in compress save; do
 done
 
 # Without waiting for the disk half a file is what a power cut may leave: the replay sees that.
-cut w 'w w.wcodec' "$WCODEC" compress -q --no-sync w
+cut_power w 'w w.wcodec' "$WCODEC" compress -q --no-sync w
 if [ "$replay" -eq 1 ]; then pass; else fail 'what is not synced was taken for whole'; fi
 finish
