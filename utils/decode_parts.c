@@ -8,20 +8,70 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-size_t decode_parts_count(const struct app *app, const struct input *input,
-                          const wcodec_file_info *info)
+/* A key has digits of the run, and of the input. */
+enum { DIGITS = 8, NOISE = DIGITS / 2 };
+
+static wcodec_status fail(wcodec_status status, const char *text, wcodec_error *err)
+{
+    err->status = status;
+    snprintf(err->text, sizeof err->text, "%s", text);
+    return status;
+}
+
+/* The latter. */
+static wcodec_status describe(struct app *app, const struct input *input, char digits[DIGITS + 1],
+                              wcodec_error *err)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    uint8_t hash[16];
+    FILE *text = open_memstream(&bytes, &size);
+    if (text)
+        parts_describe(text, &input->stat);
+    wcodec_status status = text && fclose(text) == 0
+                               ? wcodec_hash_memory(app->context, bytes, size, hash, err)
+                               : fail(WCODEC_ERROR_MEMORY, "out of memory", err);
+    free(bytes);
+    if (status == WCODEC_OK)
+        text_hex(hash, DIGITS / 2, digits);
+    return status;
+}
+
+/* False: reported. */
+static bool make_key(struct app *app, const struct input *input)
+{
+    unsigned char noise[NOISE];
+    wcodec_error err = {0};
+    if (getrandom(noise, sizeof noise, 0) != (ssize_t)sizeof noise)
+        return app_fail_errno(app, input->name, "cannot name its parts", errno);
+    text_hex(noise, sizeof noise, app->key);
+    return describe(app, input, app->key + DIGITS, &err) == WCODEC_OK ||
+           app_fail_status(app, input->name, &err);
+}
+
+wcodec_status decode_parts_same(struct app *app, const struct input *input, wcodec_error *err)
+{
+    char digits[DIGITS + 1];
+    const wcodec_status status = describe(app, input, digits, err);
+    if (status != WCODEC_OK || strcmp(digits, app->key + DIGITS) == 0)
+        return status;
+    return fail(WCODEC_ERROR_MISMATCH, "has changed", err);
+}
+
+size_t decode_parts_count(struct app *app, const struct input *input, const wcodec_file_info *info)
 {
     const struct options *o = &app->options;
     const uint64_t bytes = parts_bytes(info->size);
     if (info->size < PARTS_WORTH || info->rebuilt || input->spooled || o->keep_going || o->quick ||
         o->tensors.count || o->only.count || app_all_backends(app))
         return 0;
-    return (size_t)((info->size + bytes - 1) / bytes);
+    return make_key(app, input) ? (size_t)((info->size + bytes - 1) / bytes) : 0;
 }
 
 static int keep_hashes(void *opaque, const void *data, size_t size)
@@ -88,10 +138,6 @@ static int make_whole(int dir, const char *name, uint64_t size)
 
 bool decode_parts_begin(struct app *app, const char *target, uint64_t size)
 {
-    unsigned char noise[8];
-    if (getrandom(noise, sizeof noise, 0) != (ssize_t)sizeof noise)
-        return app_fail_errno(app, target, "cannot name a temporary file", errno);
-    text_hex(noise, sizeof noise, app->key);
     const int dir = directory_open_above(app, target);
     char *name = dir >= 0 ? decode_parts_name(app, target) : NULL;
     const int error = name ? make_whole(dir, name, size) : 0;

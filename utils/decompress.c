@@ -260,6 +260,9 @@ static bool look(struct app *app, const struct input *input, const wcodec_reader
 static bool make_part(struct app *app, const struct input *input, const wcodec_reader *reader,
                       const wcodec_file_info *info, const char *target)
 {
+    wcodec_error err = {0};
+    if (decode_parts_same(app, input, &err) != WCODEC_OK)
+        return app_fail_status(app, input->name, &err);
     return decode_parts_write(app, input->name, reader, info, target);
 }
 
@@ -271,7 +274,8 @@ static bool commit_parts(struct app *app, const struct input *input, const wcode
     struct stat file;
     wcodec_error err = {0};
     char *name = decode_parts_name(app, target);
-    bool good = name && (decode_parts_check(app, reader, &err) == WCODEC_OK ||
+    bool good = name && ((decode_parts_same(app, input, &err) == WCODEC_OK &&
+                          decode_parts_check(app, reader, &err) == WCODEC_OK) ||
                          app_fail_status(app, input->name, &err));
     good = good && output_adopt(app, target, &input->stat, name, &output);
     free(name);
@@ -281,8 +285,10 @@ static bool commit_parts(struct app *app, const struct input *input, const wcode
            app_fail(app, EXIT_FAILED, "%s: has not the bytes that were written", target);
     good = good && commit(app, input, reader, info, &output, &whole);
     output_close(&output);
-    if (good)
+    if (good) {
+        parts_remove(app, target); /* of runs that were killed */
         add_restored(app, input, info, app->seconds);
+    }
     return good;
 }
 

@@ -74,7 +74,7 @@ size_t parts_count(const struct app *app, const struct source *source, const cha
 /* Which state of a file it is. Times of change are not enough: whoever unpacks a folder may set
  * them, to what another file of that name had; inodes have other numbers on each host where the
  * file system makes them up. */
-static void add_file(FILE *text, const struct stat *file)
+void parts_describe(FILE *text, const struct stat *file)
 {
     fprintf(text, " %" PRIu64 " %lld %ld %lld %ld", (uint64_t)file->st_size,
             (long long)file->st_mtim.tv_sec, file->st_mtim.tv_nsec, (long long)file->st_ctim.tv_sec,
@@ -87,7 +87,7 @@ static void add_strings(FILE *text, const char *what, const struct strings *stri
         struct stat file;
         fprintf(text, "%s %zu %s", what, strlen(strings->items[i]), strings->items[i]);
         if (stat(strings->items[i], &file) == 0)
-            add_file(text, &file);
+            parts_describe(text, &file);
         fputc('\n', text);
     }
 }
@@ -106,7 +106,7 @@ static bool make_key(struct parts *p)
     if (!text)
         return app_fail(p->app, EXIT_FAILED, "%s: out of memory", p->target);
     fprintf(text, "%s %d %" PRIu64, wcodec_version_string(), (int)o->command, p->bytes);
-    add_file(text, &p->source->input->stat);
+    parts_describe(text, &p->source->input->stat);
     fputc('\n', text);
     fprintf(text, "%d %d %u %d %d %d %d %a %d %d %d %" PRIu64 " %a %a\n", e->level, (int)e->tune,
             e->tile_log2, (int)e->profile, (int)e->predict, (int)e->lossy, (int)e->lossy_scale,

@@ -8,6 +8,8 @@
 #define WCODEC_UTILS_PARTS_H
 
 #include "utils/encode.h"
+#include <stdio.h>
+#include <sys/stat.h>
 
 /* Files from here on are worth it. */
 #define PARTS_WORTH ((uint64_t)32 << 20)
@@ -16,6 +18,8 @@
 bool parts_are_named(const char *target);
 /* What each part has of `size` bytes of the original, but for the last. */
 uint64_t parts_bytes(uint64_t size);
+/* Which state of a file it is, as text that is the same on all hosts; written to `text`. */
+void parts_describe(FILE *text, const struct stat *file);
 /* The hidden name of part `number` of an output, or of all of them: SIZE_MAX. NULL: reported. */
 char *parts_name(struct app *app, const char *target, const char *key, size_t number);
 /* A file of such a name beside the output, which is ours alone. -1 and errno: there is none. */

@@ -71,17 +71,22 @@ static wcodec_status test_reader(struct app *app, const struct input *input,
                                  enum step step, bool *settled, wcodec_error *err)
 {
     wcodec_decode_options decode;
+    wcodec_status status;
     switch (step) {
     case LOOK:
         app->parts = decode_parts_count(app, input, file);
         *settled = app->parts == 0;
         return *settled ? decode_all(app, input, reader, err) : WCODEC_OK;
     case PART:
-        decode = decode_parts_options(app, file);
         *settled = false;
+        status = decode_parts_same(app, input, err);
+        if (status != WCODEC_OK)
+            return status;
+        decode = decode_parts_options(app, file);
         return wcodec_reader_test(reader, 0, 0, &decode, err);
     case COMMIT:
-        return decode_parts_check(app, reader, err);
+        status = decode_parts_same(app, input, err);
+        return status == WCODEC_OK ? decode_parts_check(app, reader, err) : status;
     default:
         return decode_all(app, input, reader, err);
     }

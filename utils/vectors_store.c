@@ -266,6 +266,8 @@ static bool open_original(struct app *app, struct vectors_rows *rows)
 {
     const char *text = app->options.rerank, *colon = strrchr(text, ':');
     struct stat st;
+    if (strcmp(text, "-") == 0)
+        return app_fail(app, EXIT_USAGE, "--rerank takes a file, and not standard input");
     if (!colon || stat(text, &st) == 0)
         return vectors_rows_open(app, text, NULL, rows);
     char *path = app_alloc(app, text, strlen(text) + 1);

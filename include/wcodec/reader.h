@@ -471,8 +471,8 @@ typedef struct wcodec_part_hashes {
 } wcodec_part_hashes;
 
 /** After all parts of file number `file` were restored or tested, by whichever reader, process or
- * machine: is the hash of the original that of these parts, in their order? Nothing is read.
- * Thread-safe.
+ * machine: is the hash of the original that of these parts, in their order? Nothing is read. What
+ * was salvaged without its index has no hash to compare with. Thread-safe.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (what is given is no part's, or another file's; one is
  * missing), WCODEC_ERROR_CORRUPT (the hash differs), WCODEC_ERROR_MEMORY. */

@@ -216,7 +216,7 @@ static inline void wcodec_vectors_search_options_init(wcodec_vectors_search_opti
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (options out of range; k above the number of vectors;
  * queries of other dimensions; a query with an element that is NaN, infinite or beyond 65504, by
  * its number; an original of other dimensions, without a row of a candidate, or with one of
- * elements that are no numbers, by its id), WCODEC_ERROR_UNSUPPORTED (another dtype),
+ * such elements, by its id), WCODEC_ERROR_UNSUPPORTED (another dtype),
  * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT (no room for one query), and of a reader what
  * wcodec_reader_decode_rows() does. What ids and scores have after a failure is undefined. */
 WCODEC_API wcodec_status wcodec_vectors_search(const wcodec_vectors_store *store,

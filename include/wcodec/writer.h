@@ -221,9 +221,9 @@ typedef struct wcodec_encode_options {
      * 200 rows that are equally far from each other in the table, from the first on (all, where
      * there are fewer), the ten nearest others by Euclidean distance are looked for among all rows
      * as they are and as they are decoded. Counted are those found that are no farther than the
-     * tenth. There are steps of a quarter of a decibel of the table's SNR, of which the lowest that
-     * reaches it is looked for by halving; what is reached is logged. Not with `vectors_bits`.
-     * Where neither is set, 0.95. */
+     * tenth. There are steps of a quarter of a decibel of the table's SNR, up to 90, of which the
+     * lowest that reaches it is looked for by halving; what is reached is logged. Not with
+     * `vectors_bits`. Where neither is set, 0.95. */
     double vectors_recall;
 } wcodec_encode_options;
 

@@ -13,7 +13,7 @@
 enum {
     TRIES = 6,         /* of a rate */
     DECIBEL_STEPS = 4, /* of a decibel, in which a recall is looked for, */
-    DECIBELS = 60      /* up to so many */
+    DECIBELS = 90      /* up to so many */
 };
 
 /* A tensor that is coded, each time anew: two payloads at once would be too much memory. */
@@ -39,6 +39,11 @@ static wcodec_status code_once(const struct table *t, struct wcodec_coded *coded
     return status;
 }
 
+static double bits_of(const struct wcodec_coded *coded)
+{
+    return (double)(coded->payload_size + coded->parameters_size) * 8;
+}
+
 static double elements_of(const struct table *t)
 {
     return (double)(t->size >> (t->dtype == WCODEC_DTYPE_F32 ? 2 : 1));
@@ -55,7 +60,7 @@ static wcodec_status use_saved(struct table *t, int64_t saved, struct wcodec_cod
     if (status != WCODEC_OK)
         return status;
     if (*reason == NULL) {
-        if ((double)coded->payload_size * 8 <= target * elements)
+        if (bits_of(coded) <= target * elements)
             return WCODEC_OK;
         wcodec_coded_free(coded);
     }
@@ -69,7 +74,7 @@ static wcodec_status code_rate(struct table *t, struct wcodec_coded *coded, cons
                                wcodec_error *err)
 {
     const double target = t->settings.lossy_value, elements = elements_of(t);
-    double best = 0;
+    double best = 0, best_bits = 0, above = 0, above_bits = 0; /* above 0: nothing was too much */
     int64_t saved;
     for (unsigned i = 0; i < TRIES; i++) {
         const wcodec_status status = code_once(t, coded, reason, &saved, err);
@@ -77,13 +82,23 @@ static wcodec_status code_rate(struct table *t, struct wcodec_coded *coded, cons
             return status;
         if (*reason != NULL)
             break;
-        const double bits = (double)coded->payload_size * 8 / elements;
+        const double bits = bits_of(coded) / elements;
         if (bits <= target && bits >= target * 0.99)
             return WCODEC_OK;
-        if (bits <= target)
-            best = fmax(best, t->settings.lossy_value);
         wcodec_coded_free(coded);
-        t->settings.lossy_value = fmax(t->settings.lossy_value + 0.995 * target - bits, 0.01);
+        const double value = t->settings.lossy_value;
+        if (bits <= target && value > best) {
+            best = value;
+            best_bits = bits;
+        } else if (bits > target && (above == 0 || value < above)) {
+            above = value;
+            above_bits = bits;
+        }
+        /* Between two of them on the line through both. */
+        t->settings.lossy_value =
+            best != 0 && above > best
+                ? best + (above - best) * (0.995 * target - best_bits) / (above_bits - best_bits)
+                : fmax(value + 0.995 * target - bits, 0.01);
     }
     if (best == 0) {
         *reason = *reason != NULL ? *reason : "no step gives what was asked for";
@@ -98,7 +113,25 @@ struct rows {
     const struct table *table;
     const uint8_t *data;
     size_t columns, width;
+    float factor; /* a power of two, by which squares are within binary32 */
 };
+
+/* Of the largest number, to 1 or below. */
+static float factor_of(const struct table *t)
+{
+    enum { PIECE = 256 };
+    const size_t elements = (size_t)elements_of(t);
+    const unsigned log2 = t->dtype == WCODEC_DTYPE_F32 ? 2 : 1;
+    float values[PIECE], largest = 0;
+    for (size_t i = 0; i < elements; i += PIECE) {
+        const size_t count = elements - i < PIECE ? elements - i : PIECE;
+        wcodec_lossy_load(t->dtype, t->data + (i << log2), count, values);
+        for (size_t j = 0; j < count; j++)
+            largest = fmaxf(largest, fabsf(values[j]));
+    }
+    const int exponent = largest > 0 && isfinite(largest) ? -ilogbf(largest) : 0;
+    return ldexpf(1, exponent > 126 ? 126 : exponent);
+}
 
 static void load_rows(const void *opaque, size_t first, size_t count, float *to)
 {
@@ -108,8 +141,8 @@ static void load_rows(const void *opaque, size_t first, size_t count, float *to)
         float *row = to + i * r->width;
         wcodec_lossy_load(r->table->dtype, r->data + ((first + i) * r->columns << log2), r->columns,
                           row);
-        for (size_t j = r->columns; j < r->width; j++)
-            row[j] = 0;
+        for (size_t j = 0; j < r->width; j++)
+            row[j] = j < r->columns ? row[j] * r->factor : 0;
     }
 }
 
@@ -163,7 +196,7 @@ static wcodec_status code_recall(struct table *t, struct wcodec_coded *coded, co
 {
     const size_t columns = (size_t)t->settings.columns;
     struct rows original = {t, t->data, columns,
-                            (size_t)wcodec_align_u64(columns, WCODEC_NEAREST_GROUP)},
+                            (size_t)wcodec_align_u64(columns, WCODEC_NEAREST_GROUP), factor_of(t)},
                 made = original;
     struct wcodec_recall scan = {.context = t->context,
                                  .cancel = t->settings.cancel,

@@ -349,7 +349,8 @@ static wcodec_status run(struct wcodec_restore *r, wcodec_error *err)
     const wcodec_allocator *allocator = &r->context->allocator;
     const uint64_t capacity = wcodec_restore_part_bytes(r), most = r->context->limits.max_memory;
     const bool in_order = r->write != NULL;
-    r->base = capacity * (in_order && wcodec_context_threads(r->context) > 1 ? BUFFERS : 1);
+    r->base = capacity * (in_order && wcodec_context_threads(r->context) > 1 ? BUFFERS : 1) +
+              wcodec_restore_span_memory(r);
     if (r->base > most)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "restoring takes at least %" PRIu64
@@ -399,6 +400,8 @@ static wcodec_status check_rest(struct wcodec_restore *r, const wcodec_decode_op
         status = check_end(r->shard, r->source, err);
     if (status != WCODEC_OK || !r->checks)
         return status;
+    if (r->is_part && !r->keeps_hashes)
+        return WCODEC_OK;
     return !r->is_part ? wcodec_restore_check_hash(r->shard->index, &r->hash, err)
                        : wcodec_restore_span_end(r, options, err);
 }

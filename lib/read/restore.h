@@ -88,7 +88,8 @@ struct wcodec_restore {
     struct wcodec_reporter reporter;
     struct wcodec_phases phases;
     uint64_t end;                  /* the entry after the last to do */
-    bool is_part;                  /* not all of the file */
+    bool is_part;                  /* not all of the file, */
+    bool keeps_hashes;             /* and the caller wants its hashes */
     struct wcodec_span_maker span; /* the bytes to do; made of a part only */
     struct wcodec_tree hash;       /* of the original; of a part, of its span */
     uint64_t hash_begin;           /* byte of the original that `hash` begins with */
@@ -125,6 +126,8 @@ void wcodec_restore_note(struct wcodec_restore *r, uint64_t at, wcodec_status st
 void wcodec_restore_choose(struct wcodec_restore *r, const wcodec_decode_options *options);
 struct wcodec_source_range wcodec_restore_body(const struct wcodec_index *index,
                                                const wcodec_decode_options *options);
+/* Bytes of memory that the hashes of a part take; 0 where they are not wanted. */
+uint64_t wcodec_restore_span_memory(const struct wcodec_restore *r);
 /* Of a part, when r->hash is ready, and when all is in it: its hashes go to the caller.
  * WCODEC_ERROR_MEMORY, _IO. */
 wcodec_status wcodec_restore_span_begin(struct wcodec_restore *r, wcodec_error *err);

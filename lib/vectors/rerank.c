@@ -35,13 +35,13 @@ static float key_of(const struct wcodec_rerank *r, const float *query, const flo
     return squares > 0 ? (float)(-product / sqrt(squares)) : 0;
 }
 
-/* A row as binary32. False: it has what is no number. */
+/* A row as binary32. False: it has what no vector of a store may have. */
 static bool load_row(const struct wcodec_rerank *r, const uint8_t *from, uint64_t row, float *to)
 {
     bool finite = true;
     for (size_t j = 0; j < r->width; j++) {
         to[j] = j < r->d ? wcodec_vectors_element(r->original.dtype, from, row * r->d + j) : 0;
-        finite = finite && isfinite(to[j]);
+        finite = finite && fabsf(to[j]) <= 65504;
     }
     return finite;
 }
@@ -95,9 +95,10 @@ static wcodec_status report(const struct wcodec_rerank *r, const struct wcodec_r
                            "the original has no row of vector %" PRIu64 ": its %" PRIu64
                            " rows are those of id %" PRIu64 " and the following",
                            p->id, r->original.count, r->options->original_first_id);
-    return wcodec_fail(
-        err, WCODEC_ERROR_USAGE,
-        "the original: the row of vector %" PRIu64 " has elements that are NaN or infinite", p->id);
+    return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                       "the original: the row of vector %" PRIu64
+                       " has elements that are NaN, infinite or beyond 65504",
+                       p->id);
 }
 
 wcodec_status wcodec_rerank_run(struct wcodec_rerank *r, const float *queries, size_t count,

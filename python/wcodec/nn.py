@@ -10,6 +10,7 @@ wanted.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import torch
@@ -58,6 +59,18 @@ class _Span(NamedTuple):
 def _whole(values: torch.Tensor) -> list[_Span]:
     """[steps, batch, width] in any order in memory."""
     return [_Span(0, *values.shape[:2], *values.stride()[:2])]
+
+
+def _sizes(input: PackedSequence) -> list[int]:
+    """How many sequences have each step; torch does not check that they are those of the data."""
+    sizes = [int(size) for size in input.batch_sizes.tolist()]
+    grows = any(before < size for before, size in itertools.pairwise(sizes))
+    if not sizes or sizes[-1] < 1 or grows or sum(sizes) != input.data.shape[0]:
+        raise UsageError(
+            f"the packed input has {input.data.shape[0]} rows, and batch_sizes {sizes[:8]}...: "
+            "expected sizes above 0 that do not grow, with that sum"
+        )
+    return sizes
 
 
 def _packed(sizes: list[int], width: int) -> list[_Span]:
@@ -138,10 +151,11 @@ class GRU(torch.nn.GRU):
         or without batch as input, or None for zeros. Gives the output of the last layer and hidden
         values of all."""
         if isinstance(input, PackedSequence):
-            self._check(input.data, int(input.batch_sizes[0]), hx)
+            sizes = _sizes(input)
+            self._check(input.data, sizes[0], hx)
             if self._differentiates(input.data, hx):
                 return self._by_torch(input, hx)
-            return self._forward_packed(input, hx)
+            return self._forward_packed(input, sizes, hx)
         self._check(input, None, hx)
         if self._differentiates(input, hx):
             return self._by_torch(input, hx)
@@ -168,12 +182,12 @@ class GRU(torch.nn.GRU):
         return result
 
     def _forward_packed(
-        self, input: PackedSequence, hx: torch.Tensor | None
+        self, input: PackedSequence, sizes: list[int], hx: torch.Tensor | None
     ) -> tuple[PackedSequence, torch.Tensor]:
         if hx is not None and input.sorted_indices is not None:
             hx = hx[:, input.sorted_indices]
         values = input.data.detach().to(torch.float32)
-        output, last = self._run(values, input.batch_sizes.tolist(), hx)
+        output, last = self._run(values, sizes, hx)
         if input.unsorted_indices is not None:
             last = last[:, input.unsorted_indices]
         output = output.to(input.data.dtype)

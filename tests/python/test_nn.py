@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 import wcodec  # noqa: E402
 import wcodec.nn  # noqa: E402
 
-packed = torch.nn.utils.rnn.pack_sequence
+packed, PackedSequence = torch.nn.utils.rnn.pack_sequence, torch.nn.utils.rnn.PackedSequence
 
 
 def pair(*sizes, **options):
@@ -183,6 +183,10 @@ def test_what_is_refused():
         ((packed([x[:, 0, :3]]),), r"the packed input has the shape \[5, 3\]: .* of 4"),
         ((packed([x[:, 0]]), torch.randn(2, 2, 8)), r"hx has the shape .* expected \[2, 1, 8\]"),
         ((packed([x[:, 0].long()]),), "input is torch.int64"),
+        *(
+            ((PackedSequence(x[:, 0], torch.tensor(sizes)),), "expected sizes above 0")
+            for sizes in ([3, 2, 2], [1, 4], [5, 0], [1000], [-1, 6], [])
+        ),
     ):
         with pytest.raises(wcodec.UsageError, match=text):
             ours(*arguments)

@@ -281,6 +281,43 @@ static void refuses_hashes(void **state)
     medium_free(&m);
 }
 
+/* The least memory with which a part is tested. */
+static uint64_t least_memory(const struct support_bytes *file, bool with_hashes)
+{
+    const struct cuts whole = {.parts = 1, .at = {0, UINT64_MAX}};
+    wcodec_status status = WCODEC_ERROR_LIMIT;
+    uint64_t memory = 100000;
+    for (; status != WCODEC_OK; memory += 20000) {
+        struct support_bytes hashes = {0};
+        wcodec_decode_options options;
+        wcodec_context *context = support_context_limited(1, memory);
+        wcodec_reader *reader = support_open_bytes(context, file);
+        ask(&whole, 0, &options, &hashes);
+        if (!with_hashes)
+            options.write_hashes = NULL;
+        status = wcodec_reader_test(reader, 0, 0, &options, NULL);
+        assert_true(status == WCODEC_OK || status == WCODEC_ERROR_LIMIT);
+        assert_int_equal(hashes.size != 0, with_hashes && status == WCODEC_OK);
+        free(hashes.data);
+        wcodec_reader_close(reader);
+        wcodec_context_destroy(context);
+    }
+    return memory;
+}
+
+/* Hashes count, where they are wanted. */
+static void respects_limits(void **state)
+{
+    (void)state;
+    struct medium m;
+    struct support_bytes file;
+    medium_make(&m, 0);
+    support_recipe_build(&m.recipe, &file);
+    assert_true(least_memory(&file, true) >= least_memory(&file, false) + 180000);
+    free(file.data);
+    medium_free(&m);
+}
+
 static int no_room(void *opaque, const void *data, size_t size)
 {
     (void)opaque, (void)data, (void)size;
@@ -377,11 +414,9 @@ static void survives_every_failed_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(restores),
-        cmocka_unit_test(finds_every_damaged_byte),
-        cmocka_unit_test(refuses_hashes),
-        cmocka_unit_test(refuses_options),
-        cmocka_unit_test(survives_every_failed_allocation),
+        cmocka_unit_test(restores),        cmocka_unit_test(finds_every_damaged_byte),
+        cmocka_unit_test(respects_limits), cmocka_unit_test(refuses_hashes),
+        cmocka_unit_test(refuses_options), cmocka_unit_test(survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,9 @@
 #include "support_model.h"
 #include "support_table.h"
 
+#include "coding/lossy.h"
+#include "core/bytes.h"
+
 #include <math.h>
 #include <wcodec/writer.h>
 
@@ -220,6 +223,37 @@ static void recalls_are_reached(void **state)
 
 /* Without names, tables are what has many more rows than columns; with loss asked for, the others
  * come with it, and each keeps to what is its own. */
+/* Whatever the numbers' scale: squares of such are beyond binary32. */
+static void recalls_of_any_scale(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"t", NULL};
+    uint64_t seed = support_seed();
+    wcodec_context *context = support_context(2, NULL);
+    static const int exponents[] = {-80, 0, 65};
+    for (unsigned k = 0; k < 3; k++) {
+        struct support_table t =
+            support_table_make(&seed, WCODEC_DTYPE_F32, ROWS, COLUMNS, CENTRES);
+        for (size_t i = 0; i < t.size / 4; i++) {
+            const float f = (float)support_table_number(&t, t.data, i);
+            wcodec_store_u32(t.data + 4 * i, wcodec_f32_bits(ldexpf(f, exponents[k])));
+        }
+        const struct named tensors[] = {{"t", &t}};
+        const wcodec_encode_options options = options_of(names, 0, 0.9);
+        struct support_sink sink;
+        wcodec_reader *reader = write_all(context, tensors, 1, &options, &sink);
+        uint8_t *out = decode(reader, "t", t.size);
+        assert_true(info_of(reader, "t").lossy);
+        print_message("  2^%d: %f\n", exponents[k], recall_of(&t, out));
+        assert_true(recall_of(&t, out) > 0.898);
+        free(out);
+        wcodec_reader_close(reader);
+        support_sink_free(&sink);
+        free(t.data);
+    }
+    wcodec_context_destroy(context);
+}
+
 static void others_come_as_ever(void **state)
 {
     static const char *const exclude[] = {"left*", NULL};
@@ -416,13 +450,10 @@ static void memory_that_is_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rates_are_kept),
-        cmocka_unit_test(recalls_are_reached),
-        cmocka_unit_test(others_come_as_ever),
-        cmocka_unit_test(files_are_the_same),
-        cmocka_unit_test(names_must_match),
-        cmocka_unit_test(options_must_fit),
-        cmocka_unit_test(what_has_no_loss_is_exact),
+        cmocka_unit_test(rates_are_kept),       cmocka_unit_test(recalls_are_reached),
+        cmocka_unit_test(recalls_of_any_scale), cmocka_unit_test(others_come_as_ever),
+        cmocka_unit_test(files_are_the_same),   cmocka_unit_test(names_must_match),
+        cmocka_unit_test(options_must_fit),     cmocka_unit_test(what_has_no_loss_is_exact),
         cmocka_unit_test(memory_that_is_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

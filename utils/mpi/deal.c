@@ -294,10 +294,13 @@ void deal_settle(struct deal *deal, unsigned rank, const struct outcome *outcome
     app_keep_exit_code(deal->app, outcome->exit_code);
     if (outcome->exit_code != EXIT_DONE) {
         file->failed = true;
-        add_failure(deal, rank, *outcome->failure ? outcome->failure : file->source);
+        if (!failed_before)
+            add_failure(deal, rank, *outcome->failure ? outcome->failure : file->source);
     }
     if (*outcome->items && !failed_before)
         add_items(deal, rank, outcome->items);
+    if (r->doing.work == WORK_LOOK && outcome->parts && file->failed && file->target)
+        parts_remove(deal->app, file->target);
     if (r->doing.work == WORK_LOOK && outcome->parts && !file->failed) {
         memcpy(file->key, outcome->key, sizeof file->key);
         begin_parts(deal, file, outcome->parts);
@@ -337,6 +340,10 @@ bool deal_is_over(const struct deal *deal)
 void deal_end(struct deal *deal)
 {
     deal->seconds = clock_seconds() - deal->begin;
+    /* What a signal has cut short is of no use to another run. */
+    for (size_t i = 0; i < deal->next && signals_pending(); i++)
+        if (deal->files[i].apart && deal->files[i].work == WORK_DECOMPRESS)
+            parts_remove(deal->app, deal->files[i].target);
     for (; deal->next < deal->count && !signals_pending(); deal->next++) {
         const char *source = deal->files[deal->next].source;
         app_fail(deal->app, EXIT_FAILED, "%s: no rank can work on it", source);

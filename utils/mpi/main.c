@@ -100,8 +100,8 @@ static void offer(struct deal *deal)
         pthread_mutex_lock(&deal->lock);
         const struct job *job = deal_next(deal, i);
         pthread_mutex_unlock(&deal->lock);
-        if (job)
-            message_answer(deal->app, i, job, 0);
+        if (job && !message_answer(deal->app, i, job, 0))
+            MPI_Abort(MPI_COMM_WORLD, EXIT_FAILED); /* it would wait for ever */
         deal->ranks[i].waits = !job;
     }
 }
@@ -150,6 +150,14 @@ static void dismiss(struct deal *deal)
     }
 }
 
+/* False: never, since rank 0 would wait for it for ever. */
+static bool tell(struct app *app, enum asking asking, const struct outcome *outcome)
+{
+    if (!message_ask(app, asking, outcome))
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILED);
+    return true;
+}
+
 static void work_for_others(struct app *app)
 {
     struct app worker;
@@ -159,7 +167,7 @@ static void work_for_others(struct app *app)
     int exit_code = EXIT_FAILED;
     enum asking asking = worker_begin(&worker, app) ? ASKING_FIRST : ASKING_UNABLE;
     outcome.exit_code = worker.exit_code;
-    while (!signals_pending() && message_ask(app, asking, &outcome) &&
+    while (!signals_pending() && tell(app, asking, &outcome) &&
            message_answered(app, &job, &exit_code, &text) && job.source) {
         job_run(&worker, &job, &outcome, &items);
         asking = ASKING_DONE;
