@@ -229,7 +229,7 @@ cp large/l.safetensors model
 cp l.wcodec expected/l.safetensors.wcodec
 tries=0
 most=5
-[ "${WCODEC_TEST_LEVEL:-quick}" = quick ] || most=20
+[ "${WCODEC_TEST_LEVEL:-quick}" != full ] || most=20
 : >before
 while [ $tries -lt $most ]; do
     delay=$(awk -v seed=$((seed + tries)) 'BEGIN {srand(seed); printf "%.2f", 0.3 + rand()}')
