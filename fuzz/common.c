@@ -44,3 +44,14 @@ uint8_t *fuzz_copy(const uint8_t *data, size_t size)
         memcpy(copy, data, size);
     return copy;
 }
+
+int fuzz_append(void *bytes, const void *data, size_t size)
+{
+    struct fuzz_bytes *b = bytes;
+    b->data = realloc(b->data, b->size + size + 1);
+    FUZZ_REQUIRE(b->data != NULL);
+    if (size != 0)
+        memcpy(b->data + b->size, data, size);
+    b->size += size;
+    return 0;
+}

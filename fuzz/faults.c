@@ -17,13 +17,8 @@ const bool fuzz_takes_files = false;
 
 enum { HEAD = 9, FILES = 8, ORIGINAL = 1 << 16, CHANGES = 16 };
 
-struct bytes {
-    uint8_t *data;
-    size_t size;
-};
-
 struct run {
-    const struct bytes *original;
+    const struct fuzz_bytes *original;
     const uint8_t *data; /* the file, changed */
     size_t size;
     bool changed;
@@ -31,21 +26,11 @@ struct run {
     struct fuzz_fault reads, progress, writes;
     wcodec_context *context;
     wcodec_reader *reader;
-    struct bytes out; /* what was written */
+    struct fuzz_bytes out; /* what was written */
 };
 
-static int append(void *opaque, const void *data, size_t size)
-{
-    struct bytes *b = opaque;
-    b->data = realloc(b->data, b->size + size + 1);
-    FUZZ_REQUIRE(b->data != NULL);
-    memcpy(b->data + b->size, data, size);
-    b->size += size;
-    return 0;
-}
-
 /* Of a model with weights, few and many zeros, equal and tiny tensors. */
-static struct bytes make_original(void)
+static struct fuzz_bytes make_original(void)
 {
     static const struct {
         const char *name, *dtype, *shape;
@@ -57,7 +42,7 @@ static struct bytes make_original(void)
     char header[1000];
     uint64_t state = 7;
     size_t length = 0, at = 0;
-    struct bytes b = {malloc(ORIGINAL), 0};
+    struct fuzz_bytes b = {malloc(ORIGINAL), 0};
     FUZZ_REQUIRE(b.data != NULL);
     for (unsigned i = 0; i < sizeof tensors / sizeof *tensors; i++) {
         length +=
@@ -104,20 +89,20 @@ static void set_options(wcodec_encode_options *options, unsigned kind)
     options->name = "model";
 }
 
-static const struct bytes *file_of(unsigned kind, const struct bytes **original)
+static const struct fuzz_bytes *file_of(unsigned kind, const struct fuzz_bytes **original)
 {
-    static struct bytes made[FILES], restored[FILES], model;
+    static struct fuzz_bytes made[FILES], restored[FILES], model;
     wcodec_encode_options options;
     wcodec_reader *reader;
     if (model.data == NULL)
         model = make_original();
     if (made[kind].data == NULL) {
         set_options(&options, kind);
-        FUZZ_REQUIRE(wcodec_compress_memory(fuzz_context(), model.data, model.size, append,
+        FUZZ_REQUIRE(wcodec_compress_memory(fuzz_context(), model.data, model.size, fuzz_append,
                                             &made[kind], &options, NULL, NULL) == WCODEC_OK);
         FUZZ_REQUIRE(wcodec_reader_open_memory(fuzz_context(), made[kind].data, made[kind].size,
                                                &reader, NULL) == WCODEC_OK);
-        FUZZ_REQUIRE(wcodec_reader_restore(reader, 0, append, &restored[kind], NULL, NULL) ==
+        FUZZ_REQUIRE(wcodec_reader_restore(reader, 0, fuzz_append, &restored[kind], NULL, NULL) ==
                      WCODEC_OK);
         wcodec_reader_close(reader);
     }
@@ -141,7 +126,7 @@ static int64_t read_at(void *opaque, uint64_t offset, size_t size, void *dst, wc
 static int write_out(void *opaque, const void *data, size_t size)
 {
     struct run *r = opaque;
-    return fuzz_fails(&r->writes) ? 28 : append(&r->out, data, size); /* ENOSPC */
+    return fuzz_fails(&r->writes) ? 28 : fuzz_append(&r->out, data, size); /* ENOSPC */
 }
 
 static int stop(void *opaque, uint64_t done, uint64_t total)
@@ -303,10 +288,11 @@ static wcodec_status join(struct run *r, wcodec_error *err)
 {
     wcodec_encode_options options;
     wcodec_reader *part = NULL;
-    struct bytes coded = {NULL, 0};
+    struct fuzz_bytes coded = {NULL, 0};
     set_options(&options, 0);
     options.part_end = ORIGINAL * 2;
-    wcodec_status status = wcodec_recompress(r->reader, 0, append, &coded, &options, NULL, err);
+    wcodec_status status =
+        wcodec_recompress(r->reader, 0, fuzz_append, &coded, &options, NULL, err);
     if (status == WCODEC_OK)
         status = wcodec_reader_open_memory(r->context, coded.data, coded.size, &part, err);
     options.progress = watch(r);
@@ -434,7 +420,7 @@ static void try_file(const uint8_t *data, size_t size)
 {
     struct run r = {.data = data, .size = size, .argument = choices[2]};
     wcodec_error err = {0};
-    const struct bytes *good = file_of(choices[0] % FILES, &r.original);
+    const struct fuzz_bytes *good = file_of(choices[0] % FILES, &r.original);
     r.changed = size != good->size || memcmp(data, good->data, size) != 0;
     const wcodec_status status = run(&r, choices, &err);
     const bool fails = wcodec_load_u16(choices + 3) != 0 || choices[5] != 0 || choices[7] != 0 ||
@@ -450,10 +436,10 @@ static void try_file(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct bytes *original;
+    const struct fuzz_bytes *original;
     if (size < HEAD)
         return 0;
-    const struct bytes *good = file_of(data[0] % FILES, &original);
+    const struct fuzz_bytes *good = file_of(data[0] % FILES, &original);
     uint8_t *file = fuzz_copy(good->data, good->size);
     for (size_t i = HEAD; i + 3 <= size && i < HEAD + 3 * CHANGES; i += 3)
         file[wcodec_load_u16(data + i) * good->size >> 16] ^= data[i + 2];

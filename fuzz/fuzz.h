@@ -43,6 +43,13 @@ wcodec_context *fuzz_context(void);
 /* An exact copy, so that a sanitizer sees a read past its end. */
 uint8_t *fuzz_copy(const uint8_t *data, size_t size);
 
+/* Bytes that grow, to be freed; fuzz_append() is a wcodec_write_fn of them. */
+struct fuzz_bytes {
+    uint8_t *data;
+    size_t size;
+};
+int fuzz_append(void *bytes, const void *data, size_t size);
+
 /* What a target reads its choices from: zeros when there are no more bytes. */
 static inline uint8_t fuzz_take(struct wcodec_cursor *c)
 {

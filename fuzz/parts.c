@@ -17,23 +17,8 @@ const bool fuzz_takes_files = false;
 
 enum { PARTS_MAX = 4, TENSORS_MAX = 4, ROOM = 1 << 18 };
 
-struct bytes {
-    uint8_t *data;
-    size_t size;
-};
-
 static uint8_t original[ROOM];
 static size_t original_size;
-
-static int append(void *opaque, const void *data, size_t size)
-{
-    struct bytes *b = opaque;
-    b->data = realloc(b->data, b->size + size + 1);
-    FUZZ_REQUIRE(b->data != NULL);
-    memcpy(b->data + b->size, data, size);
-    b->size += size;
-    return 0;
-}
 
 static int open_file(const char *name)
 {
@@ -42,7 +27,7 @@ static int open_file(const char *name)
     return fd;
 }
 
-static wcodec_reader *open_bytes(const struct bytes *b)
+static wcodec_reader *open_bytes(const struct fuzz_bytes *b)
 {
     wcodec_reader *reader;
     FUZZ_REQUIRE(wcodec_reader_open_memory(fuzz_context(), b->data, b->size, &reader, NULL) ==
@@ -91,18 +76,18 @@ static void set_options(wcodec_encode_options *options, uint8_t choice, bool raw
 
 static void check_restored(const wcodec_reader *reader)
 {
-    struct bytes out = {NULL, 0};
-    FUZZ_REQUIRE(wcodec_reader_restore(reader, 0, append, &out, NULL, NULL) == WCODEC_OK);
+    struct fuzz_bytes out = {NULL, 0};
+    FUZZ_REQUIRE(wcodec_reader_restore(reader, 0, fuzz_append, &out, NULL, NULL) == WCODEC_OK);
     FUZZ_REQUIRE(out.size == original_size && memcmp(out.data, original, out.size) == 0);
     free(out.data);
 }
 
 /* Parts by a descriptor, or by a reader of the file that was coded whole. */
-static void join(const wcodec_encode_options *options, const struct bytes *whole, unsigned count,
-                 const uint8_t *cuts)
+static void join(const wcodec_encode_options *options, const struct fuzz_bytes *whole,
+                 unsigned count, const uint8_t *cuts)
 {
     wcodec_reader *parts[PARTS_MAX], *reader = open_bytes(whole);
-    struct bytes coded[PARTS_MAX] = {{NULL, 0}}, joined = {NULL, 0};
+    struct fuzz_bytes coded[PARTS_MAX] = {{NULL, 0}}, joined = {NULL, 0};
     const int fd = open_file("original");
     uint64_t at = 0;
     unsigned made = 0;
@@ -113,10 +98,10 @@ static void join(const wcodec_encode_options *options, const struct bytes *whole
         part.part_end = end > at ? end : at + 1;
         at = part.part_end;
         if (i % 2 == 0)
-            FUZZ_REQUIRE(wcodec_compress_fd(fuzz_context(), fd, append, &coded[i], &part, NULL,
+            FUZZ_REQUIRE(wcodec_compress_fd(fuzz_context(), fd, fuzz_append, &coded[i], &part, NULL,
                                             NULL) == WCODEC_OK);
         else
-            FUZZ_REQUIRE(wcodec_recompress(reader, 0, append, &coded[i], &part, NULL, NULL) ==
+            FUZZ_REQUIRE(wcodec_recompress(reader, 0, fuzz_append, &coded[i], &part, NULL, NULL) ==
                          WCODEC_OK);
         parts[i] = open_bytes(&coded[i]);
         made++;
@@ -124,7 +109,7 @@ static void join(const wcodec_encode_options *options, const struct bytes *whole
     wcodec_error err = {0};
     const wcodec_status status =
         wcodec_join(fuzz_context(), (const wcodec_reader *const *)parts, made, count % 2 ? fd : -1,
-                    count % 2 ? NULL : reader, append, &joined, options, NULL, &err);
+                    count % 2 ? NULL : reader, fuzz_append, &joined, options, NULL, &err);
     if (status != WCODEC_OK)
         fprintf(stderr, "%s\n", err.text);
     FUZZ_REQUIRE(status == WCODEC_OK);
@@ -140,10 +125,10 @@ static void join(const wcodec_encode_options *options, const struct bytes *whole
 
 /* Parts decoded apart are the original, and their hashes say so, unless a bit of them is another.
  */
-static void restore_parts(const struct bytes *whole, unsigned count, const uint8_t *cuts)
+static void restore_parts(const struct fuzz_bytes *whole, unsigned count, const uint8_t *cuts)
 {
     wcodec_reader *reader = open_bytes(whole);
-    struct bytes out = {NULL, 0}, hashes[PARTS_MAX] = {{NULL, 0}};
+    struct fuzz_bytes out = {NULL, 0}, hashes[PARTS_MAX] = {{NULL, 0}};
     wcodec_part_hashes parts[PARTS_MAX] = {{0}};
     uint64_t at = 0;
     unsigned made = 0;
@@ -153,15 +138,15 @@ static void restore_parts(const struct bytes *whole, unsigned count, const uint8
         wcodec_decode_options_init(&part);
         part.part_begin = at;
         part.part_end = end > at ? end : at + 1;
-        part.write_hashes = append;
+        part.write_hashes = fuzz_append;
         part.hashes = &hashes[i];
         at = part.part_end;
-        FUZZ_REQUIRE(wcodec_reader_restore(reader, 0, append, &out, &part, NULL) == WCODEC_OK);
+        FUZZ_REQUIRE(wcodec_reader_restore(reader, 0, fuzz_append, &out, &part, NULL) == WCODEC_OK);
         parts[i] = (wcodec_part_hashes){.data = hashes[i].data, .size = hashes[i].size};
     }
     FUZZ_REQUIRE(out.size == original_size && memcmp(out.data, original, out.size) == 0);
     FUZZ_REQUIRE(wcodec_reader_check_parts(reader, 0, parts, made, NULL) == WCODEC_OK);
-    struct bytes *changed = &hashes[cuts[0] % made];
+    struct fuzz_bytes *changed = &hashes[cuts[0] % made];
     changed->data[cuts[1] * changed->size / 256] ^= (uint8_t)(1 << cuts[2] % 8);
     FUZZ_REQUIRE(wcodec_reader_check_parts(reader, 0, parts, made, NULL) != WCODEC_OK);
     for (unsigned i = 0; i < PARTS_MAX; i++)
@@ -175,7 +160,7 @@ static void by_path(const wcodec_encode_options *options, uint8_t cut)
 {
     wcodec_reader *reader;
     wcodec_file_info info;
-    struct bytes coded = {NULL, 0};
+    struct fuzz_bytes coded = {NULL, 0};
     char from[300];
     snprintf(from, sizeof from, "%s/original", fuzz_folder());
     FUZZ_REQUIRE(wcodec_compress_path(fuzz_context(), from, fuzz_path("coded"), options, NULL,
@@ -185,7 +170,7 @@ static void by_path(const wcodec_encode_options *options, uint8_t cut)
     check_restored(reader);
     FUZZ_REQUIRE(wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK &&
                  info.size == original_size);
-    FUZZ_REQUIRE(wcodec_copy(reader, NULL, 0, append, &coded, NULL, NULL, NULL) == WCODEC_OK);
+    FUZZ_REQUIRE(wcodec_copy(reader, NULL, 0, fuzz_append, &coded, NULL, NULL, NULL) == WCODEC_OK);
     wcodec_reader_close(reader);
     close(fd);
     fuzz_file("cut", coded.data, coded.size * cut / 256);
@@ -202,7 +187,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct wcodec_cursor c = {data, data + size};
     wcodec_encode_options options;
-    struct bytes whole = {NULL, 0};
+    struct fuzz_bytes whole = {NULL, 0};
     const uint8_t choice = fuzz_take(&c), more = fuzz_take(&c);
     uint8_t cuts[PARTS_MAX];
     for (unsigned i = 0; i < PARTS_MAX; i++)
@@ -210,8 +195,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     make_original(&c);
     fuzz_file("original", original, original_size);
     set_options(&options, choice, more >> 7);
-    FUZZ_REQUIRE(wcodec_compress_memory(fuzz_context(), original, original_size, append, &whole,
-                                        &options, NULL, NULL) == WCODEC_OK);
+    FUZZ_REQUIRE(wcodec_compress_memory(fuzz_context(), original, original_size, fuzz_append,
+                                        &whole, &options, NULL, NULL) == WCODEC_OK);
     join(&options, &whole, 1 + more % PARTS_MAX, cuts);
     restore_parts(&whole, 1 + more % PARTS_MAX, cuts);
     by_path(&options, cuts[PARTS_MAX - 1]);

@@ -14,22 +14,6 @@ const bool fuzz_takes_files = false;
 
 enum { CODED_BYTES = 1 << 20 }; /* of the smallest tensor that devices code */
 
-struct sink {
-    uint8_t *data;
-    size_t size;
-};
-
-static int append(void *opaque, const void *data, size_t size)
-{
-    struct sink *s = opaque;
-    s->data = realloc(s->data, s->size + size + 1);
-    FUZZ_REQUIRE(s->data != NULL);
-    if (size != 0)
-        memcpy(s->data + s->size, data, size);
-    s->size += size;
-    return 0;
-}
-
 static const struct {
     wcodec_dtype dtype;
     unsigned size;
@@ -49,16 +33,17 @@ static void fill(uint8_t *to, size_t size, unsigned element, uint8_t often, cons
     }
 }
 
-static struct sink save(wcodec_context *context, const char *memory, const wcodec_save_item *item)
+static struct fuzz_bytes save(wcodec_context *context, const char *memory,
+                              const wcodec_save_item *item)
 {
-    struct sink out = {NULL, 0};
+    struct fuzz_bytes out = {NULL, 0};
     wcodec_save_options options;
     wcodec_encode_options encode;
     wcodec_error err = {0};
     wcodec_encode_options_init(&encode);
     encode.level = 1;
     wcodec_save_options_init(&options);
-    options.write = append;
+    options.write = fuzz_append;
     options.opaque = &out;
     options.encode = &encode;
     options.memory = memory;
@@ -69,7 +54,7 @@ static struct sink save(wcodec_context *context, const char *memory, const wcode
     return out;
 }
 
-static void check_restored(const struct sink *file, const uint8_t *data, size_t size)
+static void check_restored(const struct fuzz_bytes *file, const uint8_t *data, size_t size)
 {
     wcodec_reader *reader;
     uint8_t *out = fuzz_guarded(size);
@@ -133,7 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .shape = shape,
                                    .source = wcodec_buffer_native(buffer),
                                    .size = bytes};
-    struct sink device = save(context, "fake", &item), cpu = save(fuzz_context(), NULL, &item);
+    struct fuzz_bytes device = save(context, "fake", &item),
+                      cpu = save(fuzz_context(), NULL, &item);
     FUZZ_REQUIRE(device.size == cpu.size && memcmp(device.data, cpu.data, cpu.size) == 0);
     check_restored(&device, elements, bytes);
     exchange(context, &item, often, c.at, wcodec_cursor_left(&c));

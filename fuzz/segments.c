@@ -16,25 +16,10 @@ const bool fuzz_takes_files = false;
 
 enum { ROWS_MAX = 96, DIMENSIONS_MAX = 40, CHANGES_MAX = 4, QUERIES = 2, K_MAX = 8 };
 
-struct bytes {
-    uint8_t *data;
-    size_t size;
-};
-
-static struct bytes segment;
+static struct fuzz_bytes segment;
 static wcodec_vector_rows rows;
 static uint8_t metric;
 static bool changed;
-
-static int append(void *opaque, const void *data, size_t size)
-{
-    struct bytes *b = opaque;
-    b->data = realloc(b->data, b->size + size + 1);
-    FUZZ_REQUIRE(b->data != NULL);
-    memcpy(b->data + b->size, data, size);
-    b->size += size;
-    return 0;
-}
 
 static void check_error(wcodec_status status, const wcodec_error *err)
 {
@@ -146,9 +131,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     wcodec_vectors *vectors = train(anchors, kind & 16);
     if (vectors == NULL)
         return 0;
-    segment = (struct bytes){NULL, 0};
-    const wcodec_status status =
-        wcodec_vectors_compress(fuzz_context(), vectors, &rows, NULL, append, &segment, NULL, &err);
+    segment = (struct fuzz_bytes){NULL, 0};
+    const wcodec_status status = wcodec_vectors_compress(fuzz_context(), vectors, &rows, NULL,
+                                                         fuzz_append, &segment, NULL, &err);
     check_error(status, &err);
     FUZZ_REQUIRE(status == WCODEC_OK || status == WCODEC_ERROR_USAGE);
     for (unsigned i = 0; status == WCODEC_OK && i < changes; i++)
