@@ -204,7 +204,7 @@ registers () {
     esac
 }
 
-# Tests that measure memory or stacks, or compare with the second decoder, run in the gcc stage. What
+# Tests that measure time, memory or stacks, or compare with the second decoder, run in the gcc stage. What
 # compares kernels and codes whole tensors again and again is ten times as slow here, and what tries the
 # command's options and headers of containers starts it hundreds of times: asan-gcc runs them in --full.
 stage_asan () {
@@ -212,7 +212,7 @@ stage_asan () {
     configure asan CC=clang CFLAGS='-O1 -g' $sanitized --enable-sanitizers=address,undefined &&
         compile asan || return
     elsewhere='^tests/(oracle|build)/|^tests/unit/test_(write_memory|sched_background)$'
-    elsewhere="$elsewhere|^tests/command/(memory|options|containers|headers)|^fuzz/round_trip$"
+    elsewhere="$elsewhere|^tests/command/(bench|memory|options|containers|headers)|^fuzz/round_trip$"
     elsewhere="$elsewhere|^tests/unit/(checkdsp|test_(backend_emulated|encode_(tensor|levels)))$"
     run_tests asan "$(all_tests asan | grep -E -v "$elsewhere")"
 }
