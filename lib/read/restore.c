@@ -148,7 +148,7 @@ static void slice_task(void *argument, size_t i)
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
     uint64_t begin = wcodec_phase_begin(&r->phases);
-    if (r->checks)
+    if (r->hashed)
         status =
             wcodec_tree_put(&r->hash, s->offset + at - r->hash_begin, s->data + at, size, &error);
     begin = wcodec_phase_end(&r->phases, WCODEC_PHASE_HASH, begin);
@@ -191,7 +191,7 @@ static void run_parts(struct wcodec_restore *r, struct wcodec_restore_part *part
     if (r->status == WCODEC_OK)
         wcodec_run(r->context, slice_task, &s, (size_t)wcodec_div_up_u64(s.size, SLICE));
     divide(r);
-    if (r->checks)
+    if (r->hashed)
         wcodec_tree_advance(&r->hash);
     *filled = s.size;
 }
@@ -358,9 +358,9 @@ static wcodec_status run(struct wcodec_restore *r, wcodec_error *err)
                            r->base, most);
     choose_workers(r);
     wcodec_status status =
-        r->checks ? wcodec_tree_init(&r->hash, allocator, r->leaf, WCODEC_RESTORE_LEAVES, err)
+        r->hashed ? wcodec_tree_init(&r->hash, allocator, r->leaf, WCODEC_RESTORE_LEAVES, err)
                   : WCODEC_OK;
-    if (status == WCODEC_OK && r->checks && r->is_part)
+    if (status == WCODEC_OK && r->hashed && r->is_part)
         status = wcodec_restore_span_begin(r, err);
     r->workers = wcodec_alloc_zeroed(allocator, r->worker_count * sizeof *r->workers);
     if (status == WCODEC_OK && r->workers == NULL)
@@ -398,10 +398,8 @@ static wcodec_status check_rest(struct wcodec_restore *r, const wcodec_decode_op
     wcodec_status status = WCODEC_OK;
     if (r->end == r->shard->index->entry_count)
         status = check_end(r->shard, r->source, err);
-    if (status != WCODEC_OK || !r->checks)
+    if (status != WCODEC_OK || !r->hashed)
         return status;
-    if (r->is_part && !r->keeps_hashes)
-        return WCODEC_OK;
     return !r->is_part ? wcodec_restore_check_hash(r->shard->index, &r->hash, err)
                        : wcodec_restore_span_end(r, options, err);
 }

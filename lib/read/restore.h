@@ -88,8 +88,8 @@ struct wcodec_restore {
     struct wcodec_reporter reporter;
     struct wcodec_phases phases;
     uint64_t end;                  /* the entry after the last to do */
-    bool is_part;                  /* not all of the file, */
-    bool keeps_hashes;             /* and the caller wants its hashes */
+    bool is_part;                  /* not all of the file */
+    bool hashed;                   /* its bytes: all, or a part's whose hashes are wanted */
     struct wcodec_span_maker span; /* the bytes to do; made of a part only */
     struct wcodec_tree hash;       /* of the original; of a part, of its span */
     uint64_t hash_begin;           /* byte of the original that `hash` begins with */

@@ -236,7 +236,7 @@ static wcodec_status run_job(struct wcodec_restore *r, struct wcodec_restore_wor
         status =
             job->tensor != NULL ? run_tiles(r, w, job, dst, err) : run_group(r, w, job, dst, err);
     uint64_t begin = wcodec_phase_begin(&r->phases);
-    if (status == WCODEC_OK && r->checks)
+    if (status == WCODEC_OK && r->hashed)
         status = wcodec_tree_put(&r->hash, job->offset - r->hash_begin, dst, job->size, err);
     begin = wcodec_phase_end(&r->phases, WCODEC_PHASE_HASH, begin);
     if (status == WCODEC_OK && r->write_at != NULL && job->size != 0) {
@@ -252,7 +252,7 @@ static wcodec_status run_job(struct wcodec_restore *r, struct wcodec_restore_wor
  * not wait for this one. */
 static void wait_for_window(struct wcodec_restore *r, const struct wcodec_restore_job *job)
 {
-    while (r->checks && r->status == WCODEC_OK &&
+    while (r->hashed && r->status == WCODEC_OK &&
            job->offset - r->hash_begin + job->size >
                r->hash.first * WCODEC_LEAF_BYTES + wcodec_tree_span(&r->hash))
         pthread_cond_wait(&r->advanced, &r->lock);

@@ -295,7 +295,7 @@ void wcodec_restore_ended(struct wcodec_restore *r, struct wcodec_restore_job *j
 {
     if (job->tensor != NULL)
         end_tensor(r, job->tensor, job->offset);
-    if (r->checks)
+    if (r->hashed)
         wcodec_tree_advance(&r->hash);
     pthread_cond_broadcast(&r->advanced);
 }

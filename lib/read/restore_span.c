@@ -72,7 +72,7 @@ void wcodec_restore_choose(struct wcodec_restore *r, const wcodec_decode_options
 {
     const struct wcodec_index *index = r->shard->index;
     r->is_part = options->part_end != 0;
-    r->keeps_hashes = r->is_part && r->checks && options->write_hashes != NULL;
+    r->hashed = r->checks && (!r->is_part || options->write_hashes != NULL);
     find_entries(index, options, &r->entry, &r->end);
     r->offset = r->span.begin = offset_of(index, r->entry);
     r->span.end = offset_of(index, r->end);
@@ -84,7 +84,7 @@ void wcodec_restore_choose(struct wcodec_restore *r, const wcodec_decode_options
 uint64_t wcodec_restore_span_memory(const struct wcodec_restore *r)
 {
     const uint64_t leaves = (r->span.end - r->span.begin) / WCODEC_LEAF_BYTES + 2;
-    return r->keeps_hashes
+    return r->is_part && r->hashed
                ? 2 * leaves * sizeof(struct wcodec_tree_hash) + 3 * (uint64_t)WCODEC_LEAF_BYTES
                : 0;
 }
@@ -92,10 +92,6 @@ uint64_t wcodec_restore_span_memory(const struct wcodec_restore *r)
 wcodec_status wcodec_restore_span_begin(struct wcodec_restore *r, wcodec_error *err)
 {
     struct wcodec_span_maker *span = &r->span;
-    if (!r->keeps_hashes) { /* what it is hashed to is nobody's */
-        r->hash_begin = span->begin;
-        return WCODEC_OK;
-    }
     wcodec_status status = wcodec_span_begin(span, &r->hash, &r->context->allocator, err);
     if (status == WCODEC_OK)
         status = wcodec_tree_put(&r->hash, 0, span->front, span->pad, err);

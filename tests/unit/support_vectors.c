@@ -3,6 +3,10 @@
 
 #include "support_vectors.h"
 
+#include "support_memory.h"
+
+#include <math.h>
+
 float *support_vectors_make(size_t n, size_t d, uint64_t seed, wcodec_vector_rows *rows)
 {
     float *data = malloc(n * d * sizeof *data);
@@ -58,4 +62,44 @@ wcodec_vectors_store *support_vectors_open(wcodec_context *context, const struct
         fail_msg("%s", err.text);
     wcodec_reader_close(reader);
     return store;
+}
+
+double support_vectors_score(const float *query, const float *row, size_t d,
+                             wcodec_vectors_metric metric)
+{
+    double l2 = 0, product = 0, a = 0, b = 0;
+    for (size_t j = 0; j < d; j++) {
+        l2 += ((double)query[j] - (double)row[j]) * ((double)query[j] - (double)row[j]);
+        product += (double)query[j] * (double)row[j];
+        a += (double)query[j] * (double)query[j];
+        b += (double)row[j] * (double)row[j];
+    }
+    if (metric == WCODEC_VECTORS_L2)
+        return l2;
+    return metric == WCODEC_VECTORS_INNER_PRODUCT ? product : product / sqrt(a * b);
+}
+
+unsigned support_vectors_refusals(const struct support_file *file,
+                                  wcodec_status (*call)(const wcodec_vectors_store *store,
+                                                        void *opaque),
+                                  void *opaque)
+{
+    struct support_allocator allocator;
+    unsigned refusals = 0;
+    bool all = false;
+    for (long i = 0; !all; i++) {
+        support_allocator_init(&allocator, SUPPORT_NEVER);
+        allocator.once = true;
+        wcodec_context *context = support_context(1, &allocator.allocator);
+        wcodec_vectors_store *store = support_vectors_open(context, file);
+        allocator.left = i;
+        const wcodec_status status = call(store, opaque);
+        assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY);
+        refusals += status != WCODEC_OK;
+        all = allocator.left > 0;
+        wcodec_vectors_close(store);
+        wcodec_context_destroy(context);
+        assert_int_equal(allocator.balance, 0);
+    }
+    return refusals;
 }

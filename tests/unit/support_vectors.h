@@ -29,4 +29,15 @@ wcodec_status support_vectors_segment(wcodec_context *context, const wcodec_vect
 wcodec_vectors_store *support_vectors_open(wcodec_context *context,
                                            const struct support_file *file);
 
+/* What a scan says of a query and a row: a squared distance, a product, a cosine. */
+double support_vectors_score(const float *query, const float *row, size_t d,
+                             wcodec_vectors_metric metric);
+
+/* With each allocation of a call failing once, on the store of a file: it succeeds, or is out of
+ * memory, so many times, and nothing is left. */
+unsigned support_vectors_refusals(const struct support_file *file,
+                                  wcodec_status (*call)(const wcodec_vectors_store *store,
+                                                        void *opaque),
+                                  void *opaque);
+
 #endif

@@ -61,20 +61,6 @@ static void search(struct searched *s, const wcodec_vectors_search_options *o)
         fail_msg("%s", err.text);
 }
 
-static double score_of(const float *q, const float *x, wcodec_vectors_metric metric)
-{
-    double l2 = 0, product = 0, a = 0, b = 0;
-    for (size_t j = 0; j < D; j++) {
-        l2 += ((double)q[j] - (double)x[j]) * ((double)q[j] - (double)x[j]);
-        product += (double)q[j] * (double)x[j];
-        a += (double)q[j] * (double)q[j];
-        b += (double)x[j] * (double)x[j];
-    }
-    if (metric == WCODEC_VECTORS_L2)
-        return l2;
-    return metric == WCODEC_VECTORS_INNER_PRODUCT ? product : product / sqrt(a * b);
-}
-
 /* How many of those found are among the K best of all rows; scores are exact, and in order. */
 static unsigned count_right(const struct searched *s, const float *data,
                             wcodec_vectors_metric metric, bool exact)
@@ -84,10 +70,13 @@ static unsigned count_right(const struct searched *s, const float *data,
     for (size_t q = 0; q < QUERIES; q++)
         for (size_t i = 0; i < K; i++) {
             const size_t at = q * K + i;
-            const double score = score_of(s->query + q * D, data + s->ids[at] * D, metric);
+            const double score =
+                support_vectors_score(s->query + q * D, data + s->ids[at] * D, D, metric);
             unsigned better = 0;
             for (size_t row = 0; row < N; row++)
-                better += sign * score_of(s->query + q * D, data + row * D, metric) < sign * score;
+                better +=
+                    sign * support_vectors_score(s->query + q * D, data + row * D, D, metric) <
+                    sign * score;
             right += better < K;
             if (exact)
                 assert_true(fabs((double)s->scores[at] - score) <= 1e-5 * (1 + fabs(score)));
@@ -275,33 +264,21 @@ static void refused(void **state)
 }
 
 /* Each allocation fails once. */
+static wcodec_status search_again(const wcodec_vectors_store *store, void *opaque)
+{
+    struct searched *s = opaque;
+    wcodec_vectors_search_options o = options_of(WCODEC_VECTORS_L2, 2);
+    wcodec_error err;
+    o.original = &s->rows;
+    return wcodec_vectors_search(store, &s->queries, &o, s->ids, s->scores, &err);
+}
+
 static void memory_that_is_out(void **state)
 {
     static struct searched s;
-    struct support_allocator allocator;
-    wcodec_vectors_search_options o = options_of(WCODEC_VECTORS_L2, 2);
-    unsigned refusals = 0;
-    bool all = false;
     (void)state;
     begin(&s, support_context(1, NULL));
-    o.original = &s.rows;
-    for (long i = 0; !all; i++) {
-        wcodec_error err;
-        support_allocator_init(&allocator, SUPPORT_NEVER);
-        allocator.once = true;
-        wcodec_context *context = support_context(1, &allocator.allocator);
-        wcodec_vectors_store *store = support_vectors_open(context, &s.file);
-        allocator.left = i;
-        const wcodec_status status =
-            wcodec_vectors_search(store, &s.queries, &o, s.ids, s.scores, &err);
-        assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY);
-        refusals += status != WCODEC_OK;
-        all = allocator.left > 0;
-        wcodec_vectors_close(store);
-        wcodec_context_destroy(context);
-        assert_int_equal(allocator.balance, 0);
-    }
-    assert_true(refusals > 12);
+    assert_true(support_vectors_refusals(&s.file, search_again, &s) > 12);
     end(&s);
 }
 

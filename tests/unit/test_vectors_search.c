@@ -129,28 +129,13 @@ static void rates(void **state)
     free(data);
 }
 
-/* What a scan of decoded vectors says. */
-static double score_of(const float *q, const float *x, size_t d, wcodec_vectors_metric metric)
-{
-    double l2 = 0, product = 0, a = 0, b = 0;
-    for (size_t j = 0; j < d; j++) {
-        l2 += ((double)q[j] - (double)x[j]) * ((double)q[j] - (double)x[j]);
-        product += (double)q[j] * (double)x[j];
-        a += (double)q[j] * (double)q[j];
-        b += (double)x[j] * (double)x[j];
-    }
-    if (metric == WCODEC_VECTORS_L2)
-        return l2;
-    return metric == WCODEC_VECTORS_INNER_PRODUCT ? product : product / sqrt(a * b);
-}
-
 /* How many of the rows that may be found are better than a score, by more than rounding. */
 static size_t count_better(const float *query, const float *decoded,
                            const wcodec_vectors_search_options *o, double score)
 {
     size_t better = 0;
     for (size_t i = 0; i < N; i++) {
-        const double s = score_of(query, decoded + i * D, D, o->metric),
+        const double s = support_vectors_score(query, decoded + i * D, D, o->metric),
                      margin = 1e-4 * (fabs(score) + 1);
         const bool allowed =
             o->allowed == NULL || (i < o->allowed_count && (o->allowed[i / 8] >> i % 8 & 1) != 0);
@@ -169,7 +154,7 @@ static void expect_found(const float *queries, const float *decoded,
             const float *query = queries + q * D;
             const size_t at = q * (size_t)o->k + i;
             assert_true(ids[at] < N);
-            const double score = score_of(query, decoded + ids[at] * D, D, o->metric);
+            const double score = support_vectors_score(query, decoded + ids[at] * D, D, o->metric);
             assert_true(fabs(score - (double)scores[at]) < 1e-4 * (fabs(score) + 1));
             assert_true(count_better(query, decoded, o, score) <= i);
             if (i == 0)
