@@ -446,3 +446,37 @@ void support_expect_original(wcodec_context *context, const struct support_bytes
     wcodec_reader_close(reader);
     free(got.data);
 }
+
+void support_large_make(struct support_large *l, uint64_t constant, uint64_t chunked,
+                        const uint64_t *chunks, unsigned count, uint64_t elements)
+{
+    uint64_t seed = 8;
+    support_recipe_init(&l->recipe, 8);
+    l->constant = malloc((size_t)constant);
+    l->chunked = malloc((size_t)chunked);
+    assert_non_null(l->constant);
+    assert_non_null(l->chunked);
+    memset(l->constant, 'c', (size_t)constant);
+    struct support_entry *e = support_recipe_add(&l->recipe, "constant");
+    e->dtype = WCODEC_DTYPE_U8;
+    e->rank = 1;
+    e->shape[0] = e->size = constant;
+    e->data = l->constant;
+    support_put(&e->parameters, "\0c", 2);
+    for (size_t i = 0; i < chunked; i++)
+        l->chunked[i] = (uint8_t)(i / 65536 % 2 ? support_random(&seed) : i / 999);
+    for (unsigned i = 0; i < count; i++)
+        support_entry_chunks(support_recipe_add(&l->recipe, NULL), l->chunked + i, chunked - i,
+                             chunks[i]);
+    support_tensor_make(&seed, elements, &l->tensor);
+    support_entry_tiles(support_recipe_add(&l->recipe, "tiles"), &l->tensor);
+    support_recipe_finish(&l->recipe);
+}
+
+void support_large_free(struct support_large *l)
+{
+    support_recipe_free(&l->recipe);
+    support_tensor_free(&l->tensor);
+    free(l->constant);
+    free(l->chunked);
+}

@@ -92,6 +92,17 @@ void support_recipe_header(const struct support_recipe *recipe, unsigned first,
 void support_recipe_finish(struct support_recipe *recipe);
 void support_recipe_free(struct support_recipe *recipe);
 
+/* What support_recipe_init() makes, and of as many bytes as a test wants: a constant, chunks of
+ * each of these sizes, tiles. */
+struct support_large {
+    struct support_recipe recipe;
+    struct support_tensor tensor;
+    uint8_t *constant, *chunked;
+};
+void support_large_make(struct support_large *large, uint64_t constant, uint64_t chunked,
+                        const uint64_t *chunks, unsigned count, uint64_t elements);
+void support_large_free(struct support_large *large);
+
 /* The file. The caller frees bytes.data. */
 void support_recipe_build(const struct support_recipe *recipe, struct support_bytes *bytes);
 /* Where an entry's payload is in the file. */

@@ -13,43 +13,14 @@
 #include "support_tree.h"
 #include <wcodec/reader.h>
 
-enum { PARTS = 9, CONSTANT = 900000, CHUNKED = 700000, ELEMENTS = 150000 };
+enum { PARTS = 9 };
 
 /* Of several leaves, with each kind of entry that a part may begin with. */
-struct medium {
-    struct support_recipe recipe;
-    struct support_tensor tensor;
-    uint8_t *constant, *chunked;
-};
-
-static void medium_make(struct medium *m, unsigned group_entries)
+static void medium_make(struct support_large *m, unsigned group_entries)
 {
-    uint64_t seed = 31;
-    support_recipe_init(&m->recipe, 31);
-    m->constant = malloc(CONSTANT);
-    memset(m->constant, 'c', CONSTANT);
-    struct support_entry *e = support_recipe_add(&m->recipe, "constant");
-    e->dtype = WCODEC_DTYPE_U8;
-    e->rank = 1;
-    e->shape[0] = e->size = CONSTANT;
-    e->data = m->constant;
-    support_put(&e->parameters, "\0c", 2);
-    m->chunked = malloc(CHUNKED);
-    for (size_t i = 0; i < CHUNKED; i++)
-        m->chunked[i] = (uint8_t)(i / 65536 % 2 ? support_random(&seed) : i / 999);
-    support_entry_chunks(support_recipe_add(&m->recipe, NULL), m->chunked, CHUNKED, 100000);
-    support_tensor_make(&seed, ELEMENTS, &m->tensor);
-    support_entry_tiles(support_recipe_add(&m->recipe, "tiles"), &m->tensor);
+    static const uint64_t chunk = 100000;
+    support_large_make(m, 900000, 700000, &chunk, 1, 150000);
     m->recipe.group_entries = group_entries;
-    support_recipe_finish(&m->recipe);
-}
-
-static void medium_free(struct medium *m)
-{
-    support_recipe_free(&m->recipe);
-    support_tensor_free(&m->tensor);
-    free(m->constant);
-    free(m->chunked);
 }
 
 /* Places where a file is cut. */
@@ -146,7 +117,7 @@ static void restores(void **state)
     (void)state;
     uint64_t seed = support_seed();
     for (unsigned groups = 0; groups < 4; groups++) {
-        struct medium m;
+        struct support_large m;
         struct support_bytes file, original;
         medium_make(&m, groups);
         support_recipe_build(&m.recipe, &file);
@@ -163,7 +134,7 @@ static void restores(void **state)
         }
         free(original.data);
         free(file.data);
-        medium_free(&m);
+        support_large_free(&m);
     }
 }
 
@@ -228,7 +199,7 @@ static void refused(const wcodec_reader *reader, const struct support_bytes *has
 static void refuses_hashes(void **state)
 {
     (void)state;
-    struct medium m;
+    struct support_large m;
     struct support_bytes file, hashes[PARTS] = {{0}};
     struct cuts c = {.parts = 3, .at = {0, 300000, 1200000, UINT64_MAX}};
     wcodec_context *context = support_context(1, NULL);
@@ -279,7 +250,7 @@ static void refuses_hashes(void **state)
     free(other_file.data);
     free(file.data);
     support_recipe_free(&other);
-    medium_free(&m);
+    support_large_free(&m);
 }
 
 /* The least memory with which a part is tested. */
@@ -310,13 +281,13 @@ static uint64_t least_memory(const struct support_bytes *file, bool with_hashes)
 static void respects_limits(void **state)
 {
     (void)state;
-    struct medium m;
+    struct support_large m;
     struct support_bytes file;
     medium_make(&m, 0);
     support_recipe_build(&m.recipe, &file);
     assert_true(least_memory(&file, true) >= least_memory(&file, false) + 180000);
     free(file.data);
-    medium_free(&m);
+    support_large_free(&m);
 }
 
 static int no_room(void *opaque, const void *data, size_t size)

@@ -145,46 +145,11 @@ static void restores_nothing(void **state)
     wcodec_context_destroy(context);
 }
 
-/* Larger than a piece: a constant, chunks of several sizes, tiles. */
-struct large {
-    struct support_recipe recipe;
-    struct support_tensor tensor;
-    uint8_t *constant;
-    uint8_t *chunked;
-};
-
-enum { LARGE_CONSTANT = 20000000, LARGE_CHUNKED = 12000000 };
-
-static void large_make(struct large *l)
+/* Larger than a piece. */
+static void large_make(struct support_large *l)
 {
-    uint64_t seed = 8;
-    support_recipe_init(&l->recipe, 8);
-    l->constant = malloc(LARGE_CONSTANT);
-    memset(l->constant, 'c', LARGE_CONSTANT);
-    struct support_entry *e = support_recipe_add(&l->recipe, "constant");
-    e->dtype = WCODEC_DTYPE_U8;
-    e->rank = 1;
-    e->shape[0] = e->size = LARGE_CONSTANT;
-    e->data = l->constant;
-    support_put(&e->parameters, "\0c", 2);
-    l->chunked = malloc(LARGE_CHUNKED);
-    for (size_t i = 0; i < LARGE_CHUNKED; i++)
-        l->chunked[i] = (uint8_t)(i / 65536 % 2 ? support_random(&seed) : i / 999);
-    const uint64_t chunks[] = {300000, 5000000, 1 << 24};
-    for (unsigned i = 0; i < 3; i++)
-        support_entry_chunks(support_recipe_add(&l->recipe, NULL), l->chunked + i,
-                             LARGE_CHUNKED - i, chunks[i]);
-    support_tensor_make(&seed, 500000, &l->tensor);
-    support_entry_tiles(support_recipe_add(&l->recipe, "tiles"), &l->tensor);
-    support_recipe_finish(&l->recipe);
-}
-
-static void large_free(struct large *l)
-{
-    support_recipe_free(&l->recipe);
-    support_tensor_free(&l->tensor);
-    free(l->constant);
-    free(l->chunked);
+    static const uint64_t chunks[] = {300000, 5000000, 1 << 24};
+    support_large_make(l, 20000000, 12000000, chunks, 3, 500000);
 }
 
 static void own_run(void *opaque, void (*task)(void *argument, size_t i), void *argument,
@@ -198,7 +163,7 @@ static void own_run(void *opaque, void (*task)(void *argument, size_t i), void *
 static void restores_in_many_pieces(void **state)
 {
     (void)state;
-    struct large l;
+    struct support_large l;
     large_make(&l);
     for (unsigned threads = 1; threads <= 3; threads++) {
         wcodec_context *context = support_context(threads, NULL);
@@ -216,7 +181,7 @@ static void restores_in_many_pieces(void **state)
     context = support_context_limited(2, 80000000);
     check_restore(context, &l.recipe);
     wcodec_context_destroy(context);
-    large_free(&l);
+    support_large_free(&l);
 }
 
 struct cancel {
@@ -237,7 +202,7 @@ static int count_progress(void *opaque, uint64_t done, uint64_t total)
 static void stops_when_told(void **state)
 {
     (void)state;
-    struct large l;
+    struct support_large l;
     struct support_bytes file;
     large_make(&l);
     support_recipe_build(&l.recipe, &file);
@@ -280,7 +245,7 @@ static void stops_when_told(void **state)
         wcodec_context_destroy(context);
     }
     free(file.data);
-    large_free(&l);
+    support_large_free(&l);
 }
 
 /* A recipe whose tensor "b" is small, so that all flips can be tried. */
@@ -556,7 +521,7 @@ static void *restore_in_thread(void *argument)
 static void two_threads_share_a_reader(void **state)
 {
     (void)state;
-    struct large l;
+    struct support_large l;
     struct support_bytes file, original;
     wcodec_context *context = support_context(2, NULL);
     wcodec_reader *reader;
@@ -575,7 +540,7 @@ static void two_threads_share_a_reader(void **state)
     wcodec_context_destroy(context);
     free(file.data);
     free(original.data);
-    large_free(&l);
+    support_large_free(&l);
 }
 
 int main(void)
