@@ -368,7 +368,7 @@ stage_dist () {
     mkdir -p build/check-dist/usr
     one dist "builds and installs from it" sh -c "cd build/check-dist &&
         ./configure -q --prefix=/usr --libdir=/usr/lib/any --with-plugindir=/usr/lib/any/wcodec \
-            --without-cmocka --without-lz4 --without-opencl &&
+            --without-cmocka --without-lz4 --without-opencl $few_kernels &&
         make -s -j$jobs && make -s -j$jobs check TESTS=tests/command/usage.sh &&
         make -s install DESTDIR=\$PWD/usr &&
         test -x usr/usr/bin/wcodec && test -f usr/usr/lib/any/libwcodec.so.0"

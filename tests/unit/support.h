@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,19 +40,31 @@ static inline int support_full(void)
     return level != NULL && strcmp(level, "full") == 0;
 }
 
-/* ThreadSanitizer makes coding forty times slower: there tests leave out repetitions that say
- * nothing more about threads. All other builds run them. */
-#if defined(__SANITIZE_THREAD__)
-enum { SUPPORT_TSAN = 1 };
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+/* Which sanitizers a test is built with. */
+#if defined(__has_feature)
+#define SUPPORT_HAS_FEATURE(name) __has_feature(name)
+#else
+#define SUPPORT_HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || SUPPORT_HAS_FEATURE(thread_sanitizer)
 enum { SUPPORT_TSAN = 1 };
 #else
 enum { SUPPORT_TSAN = 0 };
 #endif
+#if defined(__SANITIZE_ADDRESS__) || SUPPORT_HAS_FEATURE(address_sanitizer)
+enum { SUPPORT_ASAN = 1 };
 #else
-enum { SUPPORT_TSAN = 0 };
+enum { SUPPORT_ASAN = 0 };
 #endif
+
+/* ThreadSanitizer makes coding forty times slower, AddressSanitizer ten times: there tests leave
+ * out repetitions that say nothing more. One of so many is left; all in other builds, and with
+ * WCODEC_TEST_EXHAUSTIVE. */
+static inline unsigned support_one_in(unsigned count)
+{
+    const bool sanitized = SUPPORT_TSAN || SUPPORT_ASAN;
+    return sanitized && getenv("WCODEC_TEST_EXHAUSTIVE") == NULL ? count : 1;
+}
 
 /* WCODEC_TEST_SEED or a fixed one; printed, so that a failure can be had again. */
 static inline uint64_t support_seed(void)

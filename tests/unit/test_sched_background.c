@@ -23,15 +23,10 @@ struct model {
 };
 
 /* Frames of sanitizers, and without optimization, are several times as large. */
-#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
+#if defined(__OPTIMIZE__)
+enum { LARGE_FRAMES = SUPPORT_ASAN || SUPPORT_TSAN };
+#else
+enum { LARGE_FRAMES = 1 };
 #endif
 
 struct run {
@@ -119,7 +114,7 @@ static size_t used(const uint8_t *stack, size_t size)
 /* What lies below the stack may not be touched, so that no large frame jumps over it. */
 static void expect(struct run run)
 {
-    const size_t size = SANITIZED ? (size_t)2 << 20 : (size_t)STACK, guard = (size_t)1 << 20;
+    const size_t size = LARGE_FRAMES ? (size_t)2 << 20 : (size_t)STACK, guard = (size_t)1 << 20;
     pthread_attr_t attributes;
     pthread_t thread;
     uint8_t *area = mmap(NULL, guard + size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
