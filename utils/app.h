@@ -33,6 +33,7 @@ struct json_t;     /* jansson.h */
 struct sums {
     size_t coded, copied, current; /* files: compressed or restored, copied, up to date */
     uint64_t from, to;             /* bytes of those that were compressed or restored */
+    uint64_t lossy;                /* tensors that were approximated */
 };
 
 struct app {

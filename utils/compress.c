@@ -54,6 +54,12 @@ static wcodec_encode_options options_of_file(struct app *app, const wcodec_file_
     return encode;
 }
 
+/* Files of which one may lack what others have. */
+static bool are_several(const struct options *o)
+{
+    return o->files.count > 1 || (o->files.count == 1 && path_is_directory(o->files.items[0]));
+}
+
 static wcodec_encode_options encode_options(struct app *app, const struct input *input)
 {
     const struct options *o = &app->options;
@@ -72,6 +78,7 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     encode.vectors_bits = o->table_bits;
     encode.vectors_recall =
         o->tables && o->table_bits == 0 && o->table_recall == 0 ? DEFAULT_RECALL : o->table_recall;
+    encode.vectors_optional = are_several(o);
     encode.raw = o->raw;
     encode.strict = o->strict;
     encode.no_verify = o->no_verify;
@@ -186,6 +193,7 @@ bool compression_commit(struct app *app, const struct source *source,
     app->sums.coded++;
     app->sums.from += report->size;
     app->sums.to += report->coded_size;
+    app->sums.lossy += report->lossy;
     print_summary(app, input, report, seconds);
     results_add(app, input->name, output->name, "compressed", report_json(report, seconds));
     return true;
@@ -456,6 +464,18 @@ bool compress_read_epoch(struct app *app)
     return true;
 }
 
+/* Names that match nothing are an error of one file, and may be right for each of several. */
+static void warn_of_names(struct app *app)
+{
+    const struct options *o = &app->options;
+    if (o->table_names.count > 0 && are_several(o) && o->lossy == WCODEC_LOSSY_NONE &&
+        app->sums.coded > 0 && app->sums.lossy == 0 && app->exit_code == EXIT_DONE)
+        app_warn(app,
+                 "nothing was approximated: no table of these files matches --vectors=%s, or "
+                 "none is smaller so",
+                 o->table_names.items[0]);
+}
+
 void command_compress(struct app *app)
 {
     static const char *const standard[] = {"-"};
@@ -482,6 +502,7 @@ void command_compress(struct app *app)
     removal_end(app);
     results_end(app);
     app_note_sums(app, "compressed");
+    warn_of_names(app);
 }
 
 void command_rebase(struct app *app)

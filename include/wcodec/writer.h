@@ -225,6 +225,8 @@ typedef struct wcodec_encode_options {
      * lowest that reaches it is looked for by halving; what is reached is logged. Not with
      * `vectors_bits`. Where neither is set, 0.95. */
     double vectors_recall;
+    /** Not 0: patterns of `vectors` may match no table, as they do in one file of several. */
+    int vectors_optional;
 } wcodec_encode_options;
 
 /** What wcodec_encode_options_init() calls: as wcodec_options_init_size(). */

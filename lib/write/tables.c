@@ -60,6 +60,8 @@ wcodec_status wcodec_tables_check(const wcodec_encode_options *o, wcodec_tables_
                                   const void *opaque, uint64_t count, wcodec_error *err)
 {
     wcodec_status status = WCODEC_OK;
+    if (o->vectors_optional)
+        return WCODEC_OK;
     for (size_t i = 0; o->vectors != NULL && o->vectors[i] != NULL && status == WCODEC_OK; i++)
         status = check_pattern(o, o->vectors[i], tensor, opaque, count, err);
     return status;

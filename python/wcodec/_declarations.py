@@ -538,6 +538,7 @@ class wcodec_encode_options(Structure):
     vectors_anchors: int
     vectors_bits: float
     vectors_recall: float
+    vectors_optional: int
     _fields_ = (
         ("struct_size", c_size_t),
         ("level", c_int),
@@ -570,6 +571,7 @@ class wcodec_encode_options(Structure):
         ("vectors_anchors", c_uint64),
         ("vectors_bits", c_double),
         ("vectors_recall", c_double),
+        ("vectors_optional", c_int),
     )
 
 

@@ -89,6 +89,7 @@ def encode_options(
     vectors_anchors: int | None = None,
     vectors_bits: float | None = None,
     vectors_recall: float | None = None,
+    vectors_optional: bool = False,
     raw: bool = False,
     strict: bool = False,
     verify: bool = True,
@@ -116,6 +117,7 @@ def encode_options(
         vectors_bits: at most so many bits an element of these.
         vectors_recall: or the recall@10 of their rows that is reached, in as few bits as that
             takes; None, without vectors_bits: 0.95.
+        vectors_optional: patterns of vectors may match nothing, as in one file of several.
         raw: treat the input as opaque bytes.
         strict: an input in which no tensors are found is an error instead of opaque.
         verify: decode and compare what was coded.
@@ -142,6 +144,7 @@ def encode_options(
     if lossy is not None and lossy != "none":
         _lossy(options, lossy)
     _vectors(options, vectors, vectors_anchors, vectors_bits, vectors_recall)
+    options.vectors_optional = int(vectors_optional)
     options.raw, options.strict, options.no_verify = int(raw), int(strict), int(not verify)
     if include:
         options.include = _patterns(include, "include")

@@ -31,6 +31,17 @@ run 2 "$WCODEC" compress --vectors=head.weight --vectors-anchors=301 original; s
 run 2 "$WCODEC" compress --vectors='embed*' --exclude=embed.weight original; says 'its name is left out'
 missing original.wcodec
 
+# Of several files, or of a folder, each may lack the table; that none has it is told.
+mkdir shards && cp original shards/one.safetensors
+"$MAKE" shards/two.safetensors other.weight:F32:300x32:gauss few:F32:10x40:gauss || exit 99
+run 0 "$WCODEC" compress --vectors=embed.weight --vectors='fe*' --vectors-bits=5 shards
+says 'one.safetensors: 5 tensors, 1 approximated'; says 'two.safetensors: 2 tensors, 0 approximated'
+run 0 "$WCODEC" compress --vectors=embed.weight -O named shards/two.safetensors shards/one.safetensors
+says 'one.safetensors: 5 tensors, 1 approximated'
+run 0 "$WCODEC" compress -f --vectors=tok shards; says 'nothing was approximated: .*--vectors=tok'
+run 2 "$WCODEC" compress -f --vectors=embed.weight shards/two.safetensors; says 'no tensor.s name matches'
+rm -r shards shards.wcodec named
+
 # All tables, at a rate; all else is exact.
 run 0 "$WCODEC" compress --vectors --vectors-bits=5 original; says '5 tensors, 1 approximated'
 run 0 "$WCODEC" info original.wcodec

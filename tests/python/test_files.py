@@ -165,6 +165,8 @@ def test_tables_of_vectors(tmp_path):
     assert named["h"]["coding"]["anchors"] == 17
     with pytest.raises(wcodec.UsageError, match="fewer rows than anchors"):
         coded(vectors=["h"], vectors_anchors=41)
+    assert coded(vectors=["none", "h"], vectors_optional=True).keys() == {"h"}
+    assert not coded(vectors=["none"], vectors_optional=True)
 
 
 def test_options_do_what_they_say(original):

@@ -291,6 +291,7 @@ void deal_settle(struct deal *deal, unsigned rank, const struct outcome *outcome
     sums->current += outcome->sums.current;
     sums->from += outcome->sums.from;
     sums->to += outcome->sums.to;
+    sums->lossy += outcome->sums.lossy;
     app_keep_exit_code(deal->app, outcome->exit_code);
     if (outcome->exit_code != EXIT_DONE) {
         file->failed = true;
