@@ -18,6 +18,7 @@ echo 'version = "1.2.3"' >"$tree/python/pyproject.toml"
 echo 'wcodec (1.2.3-1) unstable; urgency=medium' >"$tree/packaging/debian/changelog"
 echo 'wcodec 1.2.3 (2026-01-31)' >"$tree/NEWS"
 : >"$tree/tests/golden/1.2.3-1.wcodec"
+: >"$tree/tests/golden/1.2.3.abi.xz"
 echo '0  1.2.3-1.wcodec' >"$tree/tests/golden/SUMS"
 printf '#!/bin/sh\n' | tee "$tree/autogen.sh" >"$tree/configure"
 cat >"$tree/Makefile" <<'END'
@@ -77,6 +78,12 @@ breaks "refuses another version of Debian's" 'changelog says version 1.2.2' \
 breaks "refuses NEWS without a date" 'NEWS: the first line has no date' NEWS \
     'wcodec 1.2.3 (not released yet)'
 breaks "refuses a golden file that is not listed" 'SUMS does not list 1.2.3-1' tests/golden/SUMS x
+rm "$tree/tests/golden/1.2.3.abi.xz"
+git_here commit -q -a -m "no interface"
+run "refuses a release without its interface" refuses '1.2.3.abi.xz, the interface, is not there' 1.2.3
+: >"$tree/tests/golden/1.2.3.abi.xz"
+git_here add -A
+git_here commit -q -a -m "its interface"
 breaks "refuses tarballs that differ" 'differ' Makefile 'dist:
 	pwd >wcodec-1.2.3.tar.xz'
 : >"$tree/new"
