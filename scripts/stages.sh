@@ -153,7 +153,8 @@ stage_python_torch () {
 # Reports with all that draws them, and in Chromium.
 stage_python_report () {
     python_ready python-report numpy pytest vl-convert-python matplotlib squarify playwright || return
-    run_pytest python-report tests/python/test_report.py tests/python/test_report_browser.py
+    run_pytest python-report tests/python/test_report.py tests/python/test_report_browser.py \
+        tests/python/test_report_vectors.py
 }
 
 # A wheel of the Python package, tried where nothing else is. Without CUDA, whose kernels take

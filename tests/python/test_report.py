@@ -20,7 +20,7 @@ numpy = pytest.importorskip("numpy")
 
 import wcodec  # noqa: E402
 from wcodec import report  # noqa: E402
-from wcodec.report import charts, exponents, library, page, text  # noqa: E402
+from wcodec.report import charts, exponents, frame, library, page, text  # noqa: E402
 
 STUB = library.Library("6.0.0", "window.vegaEmbed=null;", "a licence <of> sorts")
 
@@ -193,7 +193,7 @@ def test_policy_allows_the_two_scripts_only(model):
     assert "unsafe-eval" not in policy and "http" not in policy
     executed = [script for a, script in parsed.scripts if "type" not in a]
     for script in executed:
-        assert page._hash(script) in policy
+        assert frame._hash(script) in policy
     assert len(executed) == policy.count("sha256-") == 2
 
 
@@ -630,7 +630,7 @@ def luminance(color):
 
 def test_contrast():
     """WCAG 2's ratios: 4.5 for text, 3 for what is drawn, in both themes."""
-    themes = re.findall(r":root \{([^}]*)\}", page._resource("page.css"))
+    themes = re.findall(r":root \{([^}]*)\}", frame.resource("page.css"))
     assert len(themes) == 2
     for theme in themes:
         colors = dict(re.findall(r"--(\w+): (#\w+);", theme))

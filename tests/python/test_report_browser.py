@@ -40,10 +40,12 @@ def show(browser, tmp_path):
         if not request.url.startswith(("file:", "data:", "blob:")):
             troubles.append(request.url)
 
-    def open_page(*paths, originals=(), drawn=True, **options):
+    def open_page(*paths, originals=(), drawn=True, content=None, **options):
         made = tmp_path / f"page-{len(contexts)}.html"
-        found = report.collect([str(path) for path in paths], originals)
-        made.write_bytes(report.make_page(found))
+        if content is None:
+            found = report.collect([str(path) for path in paths], originals)
+            content = report.make_page(found)
+        made.write_bytes(content)
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         contexts.append(context)
         tab = context.new_page()
@@ -212,3 +214,19 @@ def test_tables_are_shown_if_charts_fail(show, packed, browser, tmp_path):
     tab.goto(broken.as_uri())
     playwright.expect(tab.locator("table.tensors tbody tr").first).to_be_visible()
     tab.context.close()
+
+
+def test_vectors(show):
+    numpy = pytest.importorskip("numpy")
+    rows = numpy.frombuffer(floats(300 * 8), "<f4").reshape(300, 8)
+    found = report.collect_vectors(rows, 8, name=HOSTILE[0], recalls=(0.5, 0.9))
+    page = report.make_vectors_page(found)
+    for scheme in ("light", "dark"):
+        tab = show(content=page, color_scheme=scheme)
+        assert tab.locator("#rates svg .mark-symbol path").count() == 2
+        assert tab.locator("#course svg .mark-symbol path").count() == len(found.course)
+        assert tab.locator("#cells svg .mark-area path").count() == 1
+        bar = tab.locator("#cells svg .mark-area path").first.get_attribute("fill")
+        assert bar == {"light": "#2f6fb0", "dark": "#6aa8e8"}[scheme]
+        assert tab.locator("table.course tbody tr").count() == len(found.course)
+        assert tab.title().startswith("</script>")

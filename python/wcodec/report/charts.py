@@ -29,7 +29,8 @@ _OUTLINE: Spec = {"signal": "outline"}
 """The colour that outlines the mark under the pointer: a signal that the page sets by theme."""
 
 
-def _chart(description: str, height: int, **parts: Any) -> Spec:
+def chart(description: str, height: int, **parts: Any) -> Spec:
+    """A chart that is as wide as its element."""
     for mark in parts["marks"]:
         mark["aria"] = (
             False  # thousands of them: the description stands for all, the table has each
@@ -70,7 +71,7 @@ def _group_labels(ink: Spec) -> Spec:
 def treemap() -> Spec:
     """Each tensor as an area of its size, coloured by its ratio, in groups by name."""
     label = "datum.label + '\\n' + format(datum.ratio * 100, '.1f') + ' %'"
-    return _chart(
+    return chart(
         "Treemap: each tensor's size as area, its ratio as colour. The table has all figures.",
         460,
         signals=[
@@ -229,7 +230,7 @@ def scatter(description: str, x: str, y: str, diagonal: bool) -> Spec:
             }
         },
     }
-    return _chart(
+    return chart(
         description,
         320,
         signals=[
@@ -289,7 +290,7 @@ def scatter(description: str, x: str, y: str, diagonal: bool) -> Spec:
 
 def bars() -> Spec:
     """How often each exponent occurs: columns of the fields "x" and "share"."""
-    return _chart(
+    return chart(
         "Columns: the share of the tensor's elements that have each exponent.",
         260,
         signals=[{"name": "label", "value": "Exponent"}],
@@ -348,7 +349,7 @@ def bars() -> Spec:
 
 def modes() -> Spec:
     """Which share of the elements of tensors in blocks each mode has: rows of "mode", "share"."""
-    return _chart(
+    return chart(
         "Bars: the share of the elements of tensors in blocks that each mode predicts or "
         "transforms.",
         220,

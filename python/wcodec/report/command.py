@@ -9,12 +9,13 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 from .. import _errors
 from .._write import replacing
-from . import text
-from .make import collect, make_page, make_picture
+from . import text, vectors_command
+from .make import Report, collect, make_page, make_picture
 
 _DESCRIPTION = """\
 Show how each tensor of a model is coded: sizes and ratios, bits beside the order-0 bound,
@@ -22,15 +23,9 @@ distributions of exponents, modes of blocks, signal-to-noise of lossy tensors. A
 file or a folder of them; two are compared. The page needs nothing but itself."""
 
 _EPILOGUE = """\
+wcodec report vectors ROWS: what becomes of vectors; see wcodec report vectors --help.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 damaged input or no original of it,
 4 the backend asked for cannot be used."""
-
-
-def _threads(value: str) -> int:
-    number = int(value) if value.isascii() and value.isdigit() else -1
-    if not 0 <= number <= 4096:
-        raise argparse.ArgumentTypeError("threads must be a number from 0 (all cores) to 4096")
-    return number
 
 
 def parser() -> argparse.ArgumentParser:
@@ -61,7 +56,11 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("-f", "--force", action="store_true", help="replace outputs")
     made.add_argument(
-        "-T", "--threads", type=_threads, metavar="N", help="worker threads (0: one a core)"
+        "-T",
+        "--threads",
+        type=vectors_command.threads,
+        metavar="N",
+        help="worker threads (0: one a core)",
     )
     made.add_argument(
         "--backend",
@@ -112,30 +111,42 @@ def _write_stdout(content: bytes) -> None:
         raise _errors.FileError(f"standard output: cannot write: {error.strerror}") from None
 
 
-def _run(options: argparse.Namespace) -> None:
-    inputs = [*options.models, *options.original]
-    for path in (options.output, options.png):
-        if path not in (None, "-"):
+def _write(
+    options: argparse.Namespace,
+    made: Sequence[tuple[str, Callable[[argparse.Namespace], bytes]]],
+    inputs: Sequence[str] = (),
+) -> None:
+    """Make each output that is not there, or is to be replaced."""
+    for path, _ in made:
+        if path != "-":
             _check_output(path, options.force, inputs)
-    report = collect(
-        options.models,
-        options.original,
-        exponents=not options.no_exponents,
-        backend=options.backend,
-        threads=options.threads,
-    )
-    made = []
-    if options.output is not None:
-        made.append((options.output, make_page(report)))
-    if options.png is not None:
-        made.append((options.png, make_picture(report)))
-    for path, content in made:
+    contents = [(path, make(options)) for path, make in made]
+    for path, content in contents:
         if path == "-":
             _write_stdout(content)
             continue
         with replacing(path) as sink:
             sink(memoryview(content))
             _check_output(path, options.force, inputs)
+
+
+def _run(options: argparse.Namespace) -> None:
+    @cache
+    def report() -> Report:
+        return collect(
+            options.models,
+            options.original,
+            exponents=not options.no_exponents,
+            backend=options.backend,
+            threads=options.threads,
+        )
+
+    made: list[tuple[str, Callable[[argparse.Namespace], bytes]]] = []
+    if options.output is not None:
+        made.append((options.output, lambda _: make_page(report())))
+    if options.png is not None:
+        made.append((options.png, lambda _: make_picture(report())))
+    _write(options, made, [*options.models, *options.original])
 
 
 def _check_usage(options: argparse.Namespace) -> str | None:
@@ -153,13 +164,23 @@ def _check_usage(options: argparse.Namespace) -> str | None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `wcodec report` with these arguments; the exit code."""
+    if arguments[:1] == ["vectors"]:
+        options = vectors_command.parser().parse_args(arguments[1:])
+        return _guarded(
+            lambda: _write(options, [(options.output, vectors_command.page)], [options.rows])
+        )
     made = parser()
     options = made.parse_args(arguments)
     wrong = _check_usage(options)
     if wrong is not None:
         made.error(wrong)
+    return _guarded(lambda: _run(options))
+
+
+def _guarded(run: Callable[[], None]) -> int:
+    """The exit code of what is run; errors are printed."""
     try:
-        _run(options)
+        run()
     except _errors.WcodecError as error:
         print(f"wcodec: {text.visible(str(error))}", file=sys.stderr)
         return _CODES.get(type(error), FAILED)

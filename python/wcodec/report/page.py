@@ -9,15 +9,11 @@ hashes, and no request to anywhere.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 
 from .._errors import LimitError
-from . import tables, text
+from . import frame, tables, text
 from .charts import all_charts
 from .comparison import compare
 from .exponents import Distribution
@@ -65,21 +61,6 @@ _CHARTS = """<section id="charts" aria-label="Charts">
 """
 
 
-def _json(value: object) -> str:
-    """JSON that can stand in a script element: no character of it ends one or begins a comment."""
-    dumped = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
-    return dumped.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _hash(script: str) -> str:
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _resource(name: str) -> str:
-    return files(__package__).joinpath(name).read_text("utf-8")
-
-
 def _file_facts(file: File) -> str:
     facts = [
         ("Original", text.name(file.original) or "(no name)"),
@@ -104,31 +85,9 @@ def _model_head(model: Model) -> str:
     return f"<h2>{escape(text.name(model.path))}</h2>{listed}"
 
 
-def _head(models: Sequence[Model], library: Library, script: str) -> str:
-    policy = (
-        f"default-src 'none'; script-src {_hash(library.script)} {_hash(script)}; "
-        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
+def _begin(models: Sequence[Model], library: Library, script: str) -> str:
     title = text.shorten(", ".join(text.name(model.path) for model in models), 200)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}: wcodec report</title>"
-        f"<style>\n{_resource('page.css')}</style></head><body>\n"
-        f"<main><h1>wcodec report</h1>\n{tables.summary(models)}\n"
-        "<noscript><style>#charts { display: none; }</style>"
-        '<p class="note">Without JavaScript the tables are whole, but there are no charts.</p>'
-        f"</noscript>\n{_CHARTS}"
-    )
-
-
-def _foot(library: Library, version: str) -> str:
-    return (
-        f'</main><footer><p class="note">Made by wcodec {escape(version)}, drawn by Vega '
-        f"{escape(library.version)}.</p><details><summary>Licences of what this page contains"
-        f"</summary><pre>{escape(library.licences)}</pre></details></footer>\n"
-    )
+    return frame.begin(title, library, script, tables.summary(models)) + _CHARTS
 
 
 def _packed(distribution: Distribution) -> list[object]:
@@ -197,7 +156,7 @@ def _fitting(
     for m, t in kept if distributions else ():
         if t in distributions[m]:
             packed = _packed(distributions[m][t])
-            if take(f'"{t}":{_json(packed)}'):
+            if take(f'"{t}":{frame.dump(packed)}'):
                 fitting.distributions[m][str(t)] = packed
     return fitting
 
@@ -209,11 +168,11 @@ def render(
     version: str,
 ) -> bytes:
     """The page of these models, and of the distributions of each, in UTF-8."""
-    script = _resource("page.js")
-    head, foot = _head(models, library, script), _foot(library, version)
+    script = frame.resource("page.js")
+    head, foot = _begin(models, library, script), frame.end(library, version)
     heads = [_model_head(model) for model in models]
-    frame = sum(len(part.encode()) for part in (head, foot, *heads, script, library.script))
-    left = LIMIT - CHARTS_SIZE - frame
+    around = sum(len(part.encode()) for part in (head, foot, *heads, script, library.script))
+    left = LIMIT - CHARTS_SIZE - around
     if left < 0:
         raise LimitError(
             f"{text.name(models[0].path)}: a page of {len(models)} models would be larger than "
@@ -246,12 +205,4 @@ def render(
             for m, model in enumerate(models)
         ],
     }
-    return "".join(
-        (
-            head,
-            *sections,
-            foot,
-            f'<script type="application/json" id="data">{_json(data)}</script>\n',
-            f"<script>{library.script}</script>\n<script>{script}</script>\n</body></html>\n",
-        )
-    ).encode("utf-8")
+    return "".join((head, *sections, foot, frame.scripts(data, library, script))).encode("utf-8")

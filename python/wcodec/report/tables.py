@@ -13,10 +13,13 @@ import html
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from . import text
 from .comparison import Pair
 from .model import Model, Tensor
+
+Shown = TypeVar("Shown")
 
 LONG = 100
 """Rows from which on a table is laid out only when it comes into sight."""
@@ -28,12 +31,12 @@ def escape(value: str) -> str:
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a table of tensors."""
+class Column(Generic[Shown]):
+    """A column of a table, of which each row shows one thing."""
 
     key: str
     title: str
-    cell: Callable[[Tensor], str]
+    cell: Callable[[Shown], str]
     """The text of a cell; not yet escaped."""
     left: bool = False
     """Text rather than a number."""
@@ -53,9 +56,9 @@ def _modes(tensor: Tensor) -> str:
     return ", ".join(f"{mode} {share * 100:.1f} %" for mode, share in tensor.modes) or "–"
 
 
-def columns(model: Model) -> list[Column]:
+def columns(model: Model) -> list[Column[Tensor]]:
     """The columns that a model has figures for, after that of the names."""
-    made = [
+    made: list[Column[Tensor]] = [
         Column("dtype", "Dtype", lambda t: text.name(t.dtype), left=True),
         Column("shape", "Shape", lambda t: text.shape(t.shape)),
         Column("bytes", "Bytes", lambda t: f"{t.bytes:,}"),
@@ -102,6 +105,22 @@ def _table(kind: str, label: str, head: str, rows: Sequence[str], caption: str) 
         + "".join(rows)
         + "</tbody></table></div>"
     )
+
+
+def plain(
+    kind: str,
+    first: str,
+    shown: Sequence[Column[Shown]],
+    rows: Sequence[tuple[str, Shown]],
+    caption: str,
+) -> str:
+    """A table of a row for each thing, whose name is in its first cell."""
+    head = _head(first, ((c.key, c.title, c.left) for c in shown))
+    made = [
+        _row(i, name, ((c.cell(thing), c.left) for c in shown))
+        for i, (name, thing) in enumerate(rows)
+    ]
+    return _table(kind, caption, head, made, caption)
 
 
 def summary(models: Sequence[Model]) -> str:
