@@ -105,7 +105,7 @@ void vectors_train(struct app *app)
         app_fail(app, EXIT_USAGE, "vectors train needs -o NAME, for three files");
         return;
     }
-    if (!vectors_rows_open(app, o->files.items[0], NULL, &rows))
+    if (!vectors_rows_open(app, o->files.items[0], &rows))
         return;
     const struct input *input = &rows.file.input;
     if (vectors_files_open(app, o->output, input->fd >= 0 ? &input->stat : NULL, &files)) {

@@ -17,10 +17,12 @@ struct vectors_rows {
     char *name; /* file and tensor, for messages */
 };
 
-/* Read a tensor of a file, which must be [n, d]: by its name; NULL: the only one, or that of
- * --tensor. False: reported. */
-bool vectors_rows_open(struct app *app, const char *path, const char *tensor,
-                       struct vectors_rows *rows);
+/* Read a tensor of a file, which must be [n, d]: the only one, or that of --tensor. False:
+ * reported. */
+bool vectors_rows_open(struct app *app, const char *path, struct vectors_rows *rows);
+/* That of --rerank: by its name, or NULL: the only one. */
+bool vectors_rows_open_original(struct app *app, const char *path, const char *tensor,
+                                struct vectors_rows *rows);
 void vectors_rows_close(struct vectors_rows *rows);
 
 enum { VECTORS_FILES = 3 };

@@ -24,18 +24,25 @@ static const struct convert_item *find_item(struct app *app, const struct conver
     return NULL;
 }
 
+/* The only one; `option` chooses of several. */
+static const struct convert_item *only_item(struct app *app, const struct convert_list *list,
+                                            const char *option)
+{
+    if (list->count == 1)
+        return &list->items[0];
+    app_fail(app, EXIT_USAGE, "%s: holds %zu tensors: choose one by %s", list->files[0].input.name,
+             list->count, option);
+    return NULL;
+}
+
 static const struct convert_item *choose_item(struct app *app, const struct convert_list *list)
 {
     const struct strings *wanted = &app->options.tensors;
+    if (wanted->count == 0)
+        return only_item(app, list, "--tensor=NAME");
     if (wanted->count == 1)
         return find_item(app, list, wanted->items[0]);
-    if (wanted->count == 0 && list->count == 1)
-        return &list->items[0];
-    if (wanted->count > 1)
-        app_fail(app, EXIT_USAGE, "vectors are of one --tensor");
-    else
-        app_fail(app, EXIT_USAGE, "%s: holds %zu tensors: choose one by --tensor=NAME",
-                 list->files[0].input.name, list->count);
+    app_fail(app, EXIT_USAGE, "vectors are of one --tensor");
     return NULL;
 }
 
@@ -113,21 +120,34 @@ static bool read_item(struct app *app, const struct convert_item *item, struct v
     return true;
 }
 
-bool vectors_rows_open(struct app *app, const char *path, const char *tensor,
-                       struct vectors_rows *rows)
+static bool open_rows(struct app *app, const char *path, bool original, const char *tensor,
+                      struct vectors_rows *rows)
 {
     struct convert_list list;
-    const struct convert_item *item;
+    const struct convert_item *item = NULL;
     *rows = (struct vectors_rows){.file = {.input = {.fd = -1}}};
     if (!tensor_file_open(app, path, NULL, &rows->file))
         return false;
-    bool good = convert_list_make(app, &rows->file, 1, &list);
-    item = !good ? NULL : tensor ? find_item(app, &list, tensor) : choose_item(app, &list);
-    good = item && read_item(app, item, rows);
+    if (convert_list_make(app, &rows->file, 1, &list))
+        item = tensor     ? find_item(app, &list, tensor)
+               : original ? only_item(app, &list, "--rerank=FILE:TENSOR")
+                          : choose_item(app, &list);
+    const bool good = item && read_item(app, item, rows);
     convert_list_free(&list);
     if (!good)
         vectors_rows_close(rows);
     return good;
+}
+
+bool vectors_rows_open(struct app *app, const char *path, struct vectors_rows *rows)
+{
+    return open_rows(app, path, false, NULL, rows);
+}
+
+bool vectors_rows_open_original(struct app *app, const char *path, const char *tensor,
+                                struct vectors_rows *rows)
+{
+    return open_rows(app, path, true, tensor, rows);
 }
 
 void vectors_rows_close(struct vectors_rows *rows)

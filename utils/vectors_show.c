@@ -161,7 +161,7 @@ void vectors_evaluate(struct app *app)
         return;
     }
     wcodec_vectors *vectors = vectors_files_read(app, o->files.items[0], &attributes);
-    if (vectors && vectors_rows_open(app, o->files.items[1], NULL, &rows)) {
+    if (vectors && vectors_rows_open(app, o->files.items[1], &rows)) {
         evaluate(app, o->files.items[0], vectors, &rows);
         vectors_rows_close(&rows);
     }

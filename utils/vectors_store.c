@@ -83,7 +83,7 @@ void vectors_compress(struct app *app)
         app_fail(app, EXIT_USAGE, "vectors compress needs -o OUT.wcodec");
         return;
     }
-    if (!vectors_rows_open(app, o->files.items[0], NULL, &rows))
+    if (!vectors_rows_open(app, o->files.items[0], &rows))
         return;
     const struct input *input = &rows.file.input;
     if (output_open(app, o->output, input->fd >= 0 ? &input->stat : NULL, &output)) {
@@ -137,7 +137,7 @@ void vectors_add(struct app *app)
         app_fail(app, EXIT_USAGE, "vectors add takes a store, and one file of tensors");
         return;
     }
-    if (!vectors_rows_open(app, o->files.items[1], NULL, &rows))
+    if (!vectors_rows_open(app, o->files.items[1], &rows))
         return;
     add(app, o->files.items[0], &rows);
     vectors_rows_close(&rows);
@@ -269,13 +269,13 @@ static bool open_original(struct app *app, struct vectors_rows *rows)
     if (strcmp(text, "-") == 0)
         return app_fail(app, EXIT_USAGE, "--rerank takes a file, and not standard input");
     if (!colon || stat(text, &st) == 0)
-        return vectors_rows_open(app, text, NULL, rows);
+        return vectors_rows_open_original(app, text, NULL, rows);
     char *path = app_alloc(app, text, strlen(text) + 1);
     if (!path)
         return false;
     strcpy(path, text);
     path[colon - text] = 0;
-    const bool good = vectors_rows_open(app, path, colon + 1, rows);
+    const bool good = vectors_rows_open_original(app, path, colon + 1, rows);
     free(path);
     return good;
 }
@@ -336,7 +336,7 @@ void vectors_search(struct app *app)
     if (o->rerank)
         options.original = &original.rows;
     wcodec_vectors_store *store = open_store(app, o->files.items[0]);
-    if (store && vectors_rows_open(app, o->files.items[1], NULL, &rows)) {
+    if (store && vectors_rows_open(app, o->files.items[1], &rows)) {
         uint64_t *ids = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *ids);
         float *scores = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *scores);
         if (ids && scores && tune(app, store, &rows, &options))

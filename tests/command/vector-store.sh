@@ -147,7 +147,7 @@ refused 2 'at most 4096 neighbours' search --nearest=4097 store few.npy
 refused 2 'narrow.npy: the original has rows of 5 dimensions, but the vectors have 12' search --rerank=narrow.npy store few.npy
 refused 2 'originals.wcodec:c: the original has no row of vector' search --rerank=originals.wcodec:c store few.npy
 refused 2 'nan.npy: the original: the row of vector 7 has elements that are NaN' search --rerank=nan.npy --rerank-factor=100 store few.npy
-refused 2 'choose one by --tensor' search --rerank=originals.wcodec store few.npy
+refused 2 'choose one by --rerank=FILE:TENSOR' search --rerank=originals.wcodec store few.npy
 refused 1 "no tensor is called 'b'" search --rerank=originals.wcodec:b store few.npy
 refused 1 'nothing: ' search --rerank=nothing store few.npy
 refused 2 'exclude each other' search --probes=3 --probes-recall=0.9 store few.npy
