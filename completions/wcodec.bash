@@ -75,7 +75,7 @@ _wcodec () {
         compress) options+=" --json $output --output-dir= --recursive --keep --rm --level= --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --vectors --vectors-anchors= --vectors-bits= --vectors-recall= --include= --exclude= --name --no-name --raw --strict --no-verify --base= --base-depth= --index= --tensor= --only= --filelist=" ;;
         decompress) options+=" --json $output --output-dir= --recursive --keep --rm --base= --base-depth= --tensor= --only= --filelist= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --base= --base-depth= --tensor= --slice= --no-checksum" ;;
-        rebase) options+=" --json $output --base= --base-depth= --from=" ;;
+        rebase) options+=" --json $output --recursive --base= --base-depth= --from=" ;;
         vectors) options+=' --json --output= --force --no-sync --tensor= --anchors= --schedule= --max-iterations= --seed= --reduce= --cooling= --step= --tolerance= --min-changes= --maintenance= --queries= --nearest= --bits= --recall= --first-id= --metric= --probes= --probes-recall= --rerank= --rerank-factor= --rerank-first-id=' ;;
         convert) options+=" --json $output --base= --base-depth= --recursive --dequantize=" ;;
         list|info) options+=' --base= --base-depth= --json --filelist=' ;;

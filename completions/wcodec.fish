@@ -50,7 +50,7 @@ complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extra
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s O -l output-dir -x -a '(__fish_complete_directories)' -d 'Folder for outputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s k -l keep -d 'Keep inputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -l rm -d 'Remove inputs'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress convert test verify' -s r -l recursive -d 'Go through folders'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress convert rebase test verify' -s r -l recursive -d 'Go through folders'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info test verify convert rebase vectors bench devices version' -l json -d 'As JSON'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l fast -d 'Level 1'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l best -d 'Level 9'

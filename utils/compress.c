@@ -228,13 +228,20 @@ static bool write_container(struct app *app, const struct source *source, struct
     return true;
 }
 
+/* A file without deltas that is to have none. */
+static bool stays_as_it_is(const struct app *app, const struct source *source)
+{
+    return app->options.command == COMMAND_REBASE && app->options.bases.count == 0 &&
+           source->reader && !bases_needed(source->reader);
+}
+
 /* Is there anything to rebase? And where the index is, it stays. */
 static bool check_rebase(struct app *app, const struct source *source)
 {
     const char *name = source->input->name;
     if (!source->reader)
         return app_fail(app, EXIT_USAGE, "%s: is no .wcodec file", name);
-    if (app->options.bases.count == 0 && !bases_needed(source->reader))
+    if (stays_as_it_is(app, source) && !are_several(&app->options))
         return app_fail(app, EXIT_USAGE, "%s: holds no deltas; --base=NEW would make some", name);
     app->options.index = source->info.index_first;
     if (source->info.patterns)
@@ -271,9 +278,9 @@ static bool is_settled(struct app *app, const struct source *source, const char 
 {
     wcodec_error damage = {0};
     struct current current;
-    *done = target && !app->options.force && app->options.command == COMMAND_COMPRESS &&
-            !options_are_lossy(&app->options) && !source_is_copied(app, source) &&
-            current_is(app, target, source, &current, &damage);
+    const bool mirrors = app->options.command == COMMAND_COMPRESS || are_several(&app->options);
+    *done = target && !app->options.force && mirrors && !options_are_lossy(&app->options) &&
+            !source_is_copied(app, source) && current_is(app, target, source, &current, &damage);
     if (*done) {
         current_print(app, target, &current);
         app->sums.current++;
@@ -308,6 +315,11 @@ static void compress(struct app *app, const char *name, const char *target, size
     struct compression c;
     bool done = false;
     if (compression_open(app, name, &c)) {
+        if (stays_as_it_is(app, &c.source)) {
+            compression_close(&c);
+            copy_file(app, name, target);
+            return;
+        }
         done = compress_open_file(app, &c, target, parts);
         source_close(&c.source);
         if (done && app->options.remove)
@@ -505,16 +517,34 @@ void command_compress(struct app *app)
     warn_of_names(app);
 }
 
+/* Of a folder, all that is no delta is copied. */
+static void mirror_rebased(struct app *app, void *opaque, const char *source, const char *target)
+{
+    (void)opaque;
+    work_do(app, path_has_suffix(source, SUFFIX) ? WORK_COMPRESS : WORK_COPY, source, target);
+}
+
 void command_rebase(struct app *app)
 {
     const struct options *o = &app->options;
-    if (o->files.count != 1)
-        app_fail(app, EXIT_USAGE, "rebase takes one .wcodec file, or - for standard input");
-    else if (!o->output && !o->to_stdout)
+    if (o->files.count != 1) {
+        app_fail(app, EXIT_USAGE,
+                 "rebase takes one .wcodec file, one folder, or - for standard input");
+        return;
+    }
+    const char *source = o->files.items[0];
+    const bool directory = are_several(o);
+    if (!o->output && !o->to_stdout)
         app_fail(app, EXIT_USAGE, "rebase needs -o FILE or -c");
+    else if (directory && !o->output)
+        app_fail(app, EXIT_USAGE, "%s: is a directory; -c takes files", source);
     else if (results_begin(app)) {
-        work_do(app, WORK_COMPRESS, o->files.items[0], o->output);
+        if (directory)
+            walk_mirror(app, source, o->output, mirror_rebased, NULL);
+        else
+            work_do(app, WORK_COMPRESS, source, o->output);
         work_finish(app);
         results_end(app);
+        app_note_sums(app, "rebased");
     }
 }

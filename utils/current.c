@@ -21,6 +21,26 @@ static bool is_as_asked(const struct options *o, const wcodec_file_info *info)
            o->keep_name == (info->name[0] != 0);
 }
 
+/* By which the input was made that is rebased? */
+static bool is_as_made(const wcodec_file_info *source, const wcodec_file_info *info)
+{
+    return info->level == source->level && info->tune == source->tune &&
+           info->profile == source->profile && info->tile_log2 == source->tile_log2 &&
+           info->predict == source->predict && info->index_first == source->index_first &&
+           strcmp(info->name, source->name) == 0;
+}
+
+/* What is rebased was decoded by other bases than its output is. */
+static wcodec_status set_bases(struct app *app, const char *path, wcodec_reader *reader,
+                               wcodec_error *err)
+{
+    wcodec_bases *onto;
+    if (app->options.command != COMMAND_REBASE || !bases_needed(reader))
+        return bases_set(app, path, reader, err);
+    const wcodec_status status = bases_given(app, &onto, err);
+    return status == WCODEC_OK ? wcodec_reader_set_bases(reader, onto, err) : status;
+}
+
 bool current_is_delta_wanted(const struct options *o)
 {
     return o->bases.count != 0;
@@ -64,10 +84,12 @@ bool current_is(struct app *app, const char *path, const struct source *source,
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && !same_file(&stat, &input->stat) &&
         wcodec_reader_open_fd(app->context, fd, &reader, NULL) == WCODEC_OK) {
         wcodec_decode_options decode = app_decode_options(app);
+        const bool rebase = app->options.command == COMMAND_REBASE;
         current = wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK && info.size == size &&
+                  (!rebase || is_as_made(&source->info, &info)) &&
                   hash_original(app, source, hash) && memcmp(hash, info.xxh128, 16) == 0;
         if (current) {
-            found->as_asked = is_as_asked(&app->options, &info) &&
+            found->as_asked = (rebase || is_as_asked(&app->options, &info)) &&
                               bases_needed(reader) == current_is_delta_wanted(&app->options);
             describe_settings(&info, found->settings);
         }
@@ -81,7 +103,7 @@ bool current_is(struct app *app, const char *path, const struct source *source,
             current = false;
         /* Who begins again to mend what a disk has lost must not be told that all is well. */
         if (current && !app->options.no_verify)
-            current = bases_set(app, path, reader, damage) == WCODEC_OK &&
+            current = set_bases(app, path, reader, damage) == WCODEC_OK &&
                       wcodec_reader_test(reader, 0, 0, &decode, damage) == WCODEC_OK;
         wcodec_reader_close(reader);
     }

@@ -69,10 +69,11 @@ static const char *const texts[COMMAND_COUNT] = {
          ".wcodec file of one: NAME.safetensors beside it. A folder is mirrored: its other\n"
          "files are copied.\n"),
     [COMMAND_REBASE] =
-        ("Usage: wcodec rebase [--from=OLD] -o OUT [--] DELTA.wcodec\n"
-         "       wcodec rebase --base=NEW [--from=OLD] -o OUT [--] FILE.wcodec\n"
+        ("Usage: wcodec rebase [--from=OLD] -o OUT [--] DELTA.wcodec|DIR\n"
+         "       wcodec rebase --base=NEW [--from=OLD] -o OUT [--] FILE.wcodec|DIR\n"
          "The same file without deltas, or as deltas of NEW; the original is not needed. It is\n"
-         "decoded by OLD, or by what is in its folder, and coded by the options it was made with.\n"),
+         "decoded by OLD, or by what is in its folder, and coded by the options it was made with.\n"
+         "A folder is mirrored: what is no .wcodec file, or holds no deltas, is copied.\n"),
     [COMMAND_VECTORS] =
         ("Usage: wcodec vectors train [OPTIONS] -o NAME [--] FILE|-\n"
          "       wcodec vectors info [--json] [--] NAME\n"

@@ -239,6 +239,36 @@ run 2 "$WCODEC" rebase -o apart/no.wcodec apart/flat.wcodec; says 'no deltas'; m
 run 2 "$WCODEC" rebase -o apart/no.wcodec 1.safetensors; says 'is no .wcodec file'; missing apart/no.wcodec
 run 2 "$WCODEC" rebase 1.wcodec; says 'needs -o'
 run 2 "$WCODEC" rebase -c 1.wcodec 1.wcodec; says 'takes one'
+# A folder is mirrored: deltas are rebased, what holds none is copied as it is, and so is all else.
+mkdir -p links/sub
+cp 0.safetensors.wcodec links/0.wcodec
+cp 1.wcodec links/1.wcodec
+"$WCODEC" compress -q --base=1.safetensors -o links/sub/2.wcodec 2.safetensors || exit 99
+echo '{}' >links/config.json
+run 2 "$WCODEC" rebase -c links; says 'links: is a directory'
+run 2 "$WCODEC" rebase -o links/in links; says 'must be apart'
+run 1 "$WCODEC" rebase -r -o alone links; says "links/sub/2.wcodec: .*--from=FILE"
+exists alone/1.wcodec; missing alone/sub/2.wcodec
+run 0 "$WCODEC" rebase -r --from=1.safetensors -o alone links
+says 'alone/1.wcodec: up to date'; says 'alone/0.wcodec: up to date'; says 'total: 1 rebased'
+same alone/0.wcodec links/0.wcodec; same alone/config.json links/config.json
+same alone/1.wcodec apart/flat.wcodec
+"$WCODEC" compress -q -o direct.wcodec 2.safetensors; same alone/sub/2.wcodec direct.wcodec; rm direct.wcodec
+run 0 "$WCODEC" rebase -r --json -o alone links --from=1.safetensors; json out
+json_is out 'sorted(r["status"] for r in d["results"]) == ["up to date"] * 4'
+run 0 "$WCODEC" rebase -rq --base=2.safetensors -o onto alone/1.wcodec
+rm onto
+mkdir few
+cp alone/0.wcodec alone/1.wcodec few
+run 0 "$WCODEC" rebase --base=2.safetensors -o onto few; says 'total: 2 rebased'
+same onto/1.wcodec apart/onto.wcodec
+run 0 "$WCODEC" rebase --base=2.safetensors -o onto few; says 'onto/1.wcodec: up to date$'
+run 1 "$WCODEC" rebase --base=0.safetensors.wcodec -o onto few; says 'onto/1.wcodec: exists already; -f'
+poke onto/1.wcodec 400 255
+poke onto/1.wcodec 401 1
+run 1 "$WCODEC" rebase --base=2.safetensors -o onto few; says 'onto/1.wcodec: exists already, but is damaged'
+run 0 "$WCODEC" rebase -fq --base=2.safetensors -o onto few; same onto/1.wcodec apart/onto.wcodec
+rm -r links alone onto few
 run 2 "$WCODEC" compress --raw --base=0.safetensors -o apart/no.wcodec 1.safetensors; says 'exclude each other'
 run 0 "$WCODEC" compress -q -o flat.wcodec 1.wcodec
 run 0 "$WCODEC" compress -q -o direct.wcodec 1.safetensors; same flat.wcodec direct.wcodec

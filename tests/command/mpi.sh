@@ -135,6 +135,13 @@ run 0 "$WCODEC" rebase -q --from=large/l.safetensors delta.wcodec -o plain.wcode
 run 0 ranks 2 "$MPI" rebase -q -T1 --from=large/l.safetensors delta.wcodec -o parts/plain.wcodec
 same plain.wcodec parts/plain.wcodec
 run 2 ranks 2 "$MPI" rebase plain.wcodec -o parts/none.wcodec; says 'holds no deltas'
+mkdir deltas
+cp delta.wcodec plain.wcodec model/config.json deltas
+run 0 ranks 3 "$MPI" rebase -r -T1 --from=large/l.safetensors -o parts/rebased deltas
+says 'total: 1 rebased, .*, 2 copied'
+same plain.wcodec parts/rebased/delta.wcodec; same plain.wcodec parts/rebased/plain.wcodec
+run 0 ranks 2 "$MPI" rebase -r -T1 --from=large/l.safetensors -o parts/rebased deltas; says 'total: 0 copied, 3 up to date'
+rm -r deltas parts/rebased
 missing parts/none.wcodec
 no_parts parts
 # Tested and restored in parts by all, too, whatever the coding; with and without checks.
