@@ -57,8 +57,8 @@
  * tensors are coded in tiles. 12: tensors are measured. 13: products y = x W. 14: deltas are
  * applied, and tensors hashed; products with decoded elements; outliers of tiles are marked in the
  * work area; copies from one device to another. 15: leaves of other sizes; elements that differ
- * from those of another tensor. 16: rollouts of recurrent models. */
-#define WCODEC_BACKEND_ABI 16u
+ * from those of another tensor. 16: rollouts of recurrent models. 17: anchors of vectors. */
+#define WCODEC_BACKEND_ABI 17u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -83,6 +83,10 @@
     X(wcodec_rollout_plan) \
     X(wcodec_rollout_work) \
     X(wcodec_ensemble_rollout) \
+    X(wcodec_backend_vectors) \
+    X(wcodec_vectors_shape) \
+    X(wcodec_vectors_places) \
+    X(wcodec_vectors_step) \
     X(wcodec_backend_peers) \
     X(wcodec_tensor_leaves) \
     X(wcodec_tensor_patch) \
@@ -701,6 +705,119 @@ struct wcodec_backend_rollouts {
                          wcodec_error *err);
 };
 
+/* Rows that anchors are found for (lib/vectors). In memory of kind DEVICE a row has pitch elements,
+ * zeros after its own. */
+struct wcodec_vectors_shape {
+    uint64_t rows; /* less than 2^32 - 1 */
+    uint32_t dimensions;
+    uint32_t pitch;     /* wcodec_vectors_pitch() */
+    wcodec_dtype dtype; /* F16, BF16 or F32 */
+};
+
+enum {
+    WCODEC_VECTORS_ROWS = 256,  /* of a block, whose sums are made by themselves */
+    WCODEC_VECTORS_TRIED = 3,   /* rows that are tried for an anchor at once */
+    WCODEC_VECTORS_PITCH = 32,  /* elements of a row are multiples of it */
+    WCODEC_VECTORS_COLUMNS = 64 /* anchors that tensor cores take together */
+};
+
+static inline uint32_t wcodec_vectors_pitch(uint64_t dimensions)
+{
+    return (uint32_t)wcodec_align_u64(dimensions, WCODEC_VECTORS_PITCH);
+}
+
+/* What all iterations have found, as the host reads it after a step MEASURE. */
+struct wcodec_vectors_result {
+    double energy;         /* sum of squared distances */
+    uint32_t changes;      /* rows that got another anchor by the last step ASSIGN */
+    uint32_t empty;        /* anchors without rows */
+    uint32_t next_changes; /* the device's own; 0 to begin with, as what follows */
+    uint32_t hard;
+    uint32_t hardest;
+    uint32_t unused;
+};
+
+/* Where things are: in the memory of what rows have, and in that of what anchors have. Multiples of
+ * 128. */
+struct wcodec_vectors_places {
+    uint64_t distance; /* f32[rows]: to the row's anchor, when it was assigned */
+    uint64_t index;    /* u32[rows]: 2^32 - 1 to begin with */
+    uint64_t sums;     /* f64[WCODEC_VECTORS_TRIED][blocks] */
+    uint64_t result;   /* struct wcodec_vectors_result, zeros to begin with */
+    uint64_t own;      /* the device's */
+    uint64_t anchors;  /* f32[anchors][pitch] */
+    uint64_t counts;   /* u32[anchors]: zeros to begin with */
+    uint64_t own_of_anchors;
+    uint64_t rows_size, anchors_size;
+};
+
+static inline struct wcodec_vectors_places
+wcodec_vectors_places(const struct wcodec_vectors_shape *s, uint64_t anchors)
+{
+    const uint64_t blocks = (s->rows + WCODEC_VECTORS_ROWS - 1) / WCODEC_VECTORS_ROWS,
+                   columns = wcodec_align_u64(anchors, WCODEC_VECTORS_COLUMNS),
+                   more = s->dtype != WCODEC_DTYPE_F16 ? 2 * (uint64_t)s->pitch : 0;
+    struct wcodec_vectors_places p = {.index = wcodec_align_u64(4 * s->rows, 256)};
+    p.sums = p.index + wcodec_align_u64(4 * s->rows, 256);
+    p.result = p.sums + wcodec_align_u64(8 * WCODEC_VECTORS_TRIED * blocks, 256);
+    p.own = p.result + 256;
+    p.counts = 4 * anchors * s->pitch;
+    p.own_of_anchors = p.counts + wcodec_align_u64(4 * anchors, 256);
+    /* backends/gpu/vectors.c says of what. */
+    p.rows_size =
+        p.own + (44 + more) * wcodec_align_u64(s->rows, 64) + 16 * wcodec_align_u64(blocks, 64);
+    p.anchors_size = p.own_of_anchors + 256 + 9 * columns + 2 * columns * s->pitch;
+    return p;
+}
+
+/* All of a step reads and writes what the places above say; what is not in `shape` or said by the
+ * kind of step it takes no notice of. */
+enum wcodec_vectors_kind {
+    /* Rows are there: before all others. */
+    WCODEC_VECTORS_BEGIN,
+    /* Make a row anchor `number`, and distances those to the nearest anchor up to this one. The row
+     * is `row[0]`, or the farthest after the step before, the last of equal ones. Of each block the
+     * sum of distances goes to `sums` where it is wanted. */
+    WCODEC_VECTORS_TAKE,
+    /* What the sums would be with each of the rows `row`. */
+    WCODEC_VECTORS_TRY,
+    /* The nearest anchor of each row. */
+    WCODEC_VECTORS_ASSIGN,
+    /* Move anchors towards the means of their rows. */
+    WCODEC_VECTORS_MOVE,
+    /* Energy and changes to the result. */
+    WCODEC_VECTORS_MEASURE
+};
+
+struct wcodec_vectors_step {
+    const struct wcodec_vectors_shape *shape;
+    struct wcodec_memory *rows;    /* as the shape says */
+    struct wcodec_memory *work;    /* of places.rows_size */
+    struct wcodec_memory *anchors; /* of places.anchors_size */
+    enum wcodec_vectors_kind kind;
+    uint32_t room;   /* anchors that the places are of */
+    uint32_t count;  /* anchors */
+    uint32_t number; /* TAKE */
+    bool farthest;   /* TAKE: not row[0] */
+    bool sums;       /* TAKE: are wanted */
+    bool distances;  /* ASSIGN: are wanted */
+    bool trimmed;    /* MOVE: without the tenth of rows at either end; needs distances */
+    bool whole;      /* MOVE: to the means; anchors without rows go to the farthest rows */
+    bool any_order;  /* MOVE: sums of rows are exact */
+    float part;      /* MOVE: of the way, not `whole` */
+    uint32_t row[WCODEC_VECTORS_TRIED];
+};
+
+struct wcodec_backend_vectors {
+    /* Can it? Cheap, no device work. */
+    bool (*supports)(struct wcodec_device *device, const struct wcodec_vectors_shape *shape);
+
+    /* What lib/vectors does for the step, to the last bit. Waits for nothing.
+     * WCODEC_ERROR_UNSUPPORTED: the device's compiler does not take the kernels. */
+    wcodec_status (*run)(struct wcodec_queue *queue, const struct wcodec_vectors_step *step,
+                         wcodec_error *err);
+};
+
 struct wcodec_backend_peers {
     /* Make ready copies from one device to another, or to itself, which may be of another state of
      * this backend. What the driver keeps for that may stay until the process ends. As often as
@@ -736,6 +853,9 @@ struct wcodec_backend {
 
     /* NULL: none of its devices rolls out recurrent models. */
     const struct wcodec_backend_rollouts *rollouts;
+
+    /* NULL: none of its devices finds anchors of vectors. */
+    const struct wcodec_backend_vectors *vectors;
 
     /* NULL: none of its devices copies to another. */
     const struct wcodec_backend_peers *peers;

@@ -14,6 +14,7 @@
 #include "backends/gpu/launches.h"
 #include "backends/gpu/product.h"
 #include "backends/gpu/rollout.h"
+#include "backends/gpu/vectors.h"
 #include "backends/cuda/blas.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/image.h"
@@ -69,6 +70,7 @@ struct wcodec_device {
     cu_function deltas[WCODEC_DELTA_KERNELS];
     cu_function dense[WCODEC_DENSE_KERNELS];
     cu_function rollouts[WCODEC_ROLLOUT_FORMS];
+    cu_function vectors[WCODEC_VECTORS_KERNELS];
     struct wcodec_cuda_blas blas;
     bool clusters;     /* of work-groups */
     bool tensor_cores; /* that take BF16 */
@@ -172,6 +174,10 @@ extern const struct wcodec_backend_encoders wcodec_cuda_encoders;
 /* Rollouts: rollout.c. */
 cu_result wcodec_cuda_find_rollouts(struct wcodec_device *device);
 extern const struct wcodec_backend_rollouts wcodec_cuda_rollouts;
+
+/* Anchors of vectors: vectors.c. */
+cu_result wcodec_cuda_find_vectors(struct wcodec_device *device);
+extern const struct wcodec_backend_vectors wcodec_cuda_vectors;
 
 extern const struct wcodec_backend wcodec_backend_cuda;
 

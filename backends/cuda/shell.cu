@@ -15,6 +15,8 @@
 #include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
+#include "backends/kernels/vectors_start.h"
+#include "backends/kernels/vectors_tensor.h"
 #include "backends/kernels/work_group.h"
 
 #define WCODEC_P8_COPIES 32 /* one for each bank of shared memory */
@@ -202,3 +204,30 @@ extern "C" __global__ void __launch_bounds__(128)
         wcodec_rollout_kernel(gates, reset, &warp, &rollout, &launch); \
     }
 #include "backends/kernels/rollouts.def"
+
+#define WCODEC_VECTORS_LAUNCHED(name, at_once, call) \
+    extern "C" __global__ void __launch_bounds__(256, at_once) \
+        wcodec_vectors_##name(const __grid_constant__ wcodec_vectors_launch launch) \
+    { \
+        struct wcodec_warp own, *warp = &own; \
+        const struct wcodec_vectors_launch *l = &launch; \
+        struct wcodec_vectors_item item; \
+        const struct wcodec_vectors_item *w = &item; \
+        item.item = wcodec_thread(warp); \
+        item.items = wcodec_threads(warp); \
+        item.group = wcodec_group(warp); \
+        item.groups = wcodec_groups(warp); \
+        item.shared = WCODEC_SHARED(warp, uint64_t, wcodec_shared_base(warp)); \
+        call; \
+    }
+#define WCODEC_VECTORS_PLAIN(name, arguments) \
+    WCODEC_VECTORS_LAUNCHED(name, 1, wcodec_vectors_##name##_kernel arguments)
+#ifdef WCODEC_MATRIX_PRODUCTS
+#define WCODEC_VECTORS_TENSOR(name, held) \
+    WCODEC_VECTORS_LAUNCHED(name, 2, wcodec_vectors_tensor_kernel(held, warp, w, l))
+#define WCODEC_VECTORS_BESIDE(name, arguments) WCODEC_VECTORS_PLAIN(name, arguments)
+#else
+#define WCODEC_VECTORS_TENSOR(name, held) WCODEC_VECTORS_LAUNCHED(name, 1, (void)w)
+#define WCODEC_VECTORS_BESIDE(name, arguments) WCODEC_VECTORS_TENSOR(name, 0)
+#endif
+#include "backends/kernels/vectors.def"

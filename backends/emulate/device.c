@@ -11,6 +11,7 @@
 #include "backends/emulate/kept.h"
 #include "backends/emulate/kernels.h"
 #include "backends/emulate/product.h"
+#include "backends/emulate/vectors.h"
 #include "backends/gpu/launches.h"
 #include "core/memory.h"
 
@@ -223,5 +224,6 @@ struct wcodec_backend wcodec_emulated_backend(void)
     b.encoders = &wcodec_emulated_encoders;
     b.deltas = &wcodec_emulated_deltas;
     b.rollouts = &wcodec_emulated_rollouts;
+    b.vectors = &wcodec_emulated_vectors;
     return b;
 }

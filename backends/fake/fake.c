@@ -22,6 +22,7 @@
 #include "backends/emulate/rollout.h"
 #include "backends/emulate/encode.h"
 #include "backends/emulate/product.h"
+#include "backends/emulate/vectors.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -752,6 +753,25 @@ static wcodec_status fake_run_rollout(struct wcodec_queue *queue,
 
 static const struct wcodec_backend_rollouts fake_rollouts = {fake_plan_rollout, fake_run_rollout};
 
+static bool fake_takes_vectors(struct wcodec_device *device,
+                               const struct wcodec_vectors_shape *shape)
+{
+    return !is_mode("novectors") && wcodec_emulated_vectors.supports(device, shape);
+}
+
+static wcodec_status fake_run_vectors(struct wcodec_queue *queue,
+                                      const struct wcodec_vectors_step *step, wcodec_error *err)
+{
+    wcodec_status status = before_delta(queue, step->rows, err);
+    if (status == WCODEC_OK)
+        status = check_owner(queue, step->work, err);
+    if (status == WCODEC_OK)
+        status = check_owner(queue, step->anchors, err);
+    return status == WCODEC_OK ? wcodec_emulated_vectors.run(queue, step, err) : status;
+}
+
+static const struct wcodec_backend_vectors fake_vectors = {fake_takes_vectors, fake_run_vectors};
+
 static wcodec_status fake_peer_open(struct wcodec_device *from, struct wcodec_device *to,
                                     wcodec_error *err)
 {
@@ -786,6 +806,7 @@ const struct wcodec_backend wcodec_backend_fake = {
     .encoders = &fake_encoders,
     .deltas = &fake_delta_functions,
     .rollouts = &fake_rollouts,
+    .vectors = &fake_vectors,
     .peers = &fake_peers,
     .open = fake_open,
     .close = fake_close,

@@ -19,6 +19,7 @@
  *   WCODEC_STORE_16(w, address, a, b, c, d)  the same at an address
  *   WCODEC_LOAD_16(v, from)      v[0] to v[3] from a multiple of 16 bytes
  *   WCODEC_TAKE_16(v, from), WCODEC_KEEP_16(to, v)  from and to memory that lanes share
+ *   WCODEC_READ_16(v, from)      the same, more than once
  *   WCODEC_LOAD_FLOATS(v, from)  v[0] to v[3] from a multiple of 16 bytes of the device's memory
  *   WCODEC_TAKE_FLOATS(v, from)  likewise of the work-group's
  *   WCODEC_SYNC_ITEMS(warp)      barrier of the work-group, for its memory and the device's
@@ -26,6 +27,8 @@
  *   WCODEC_SIGNED_BYTE(word, i), WCODEC_SIGNED_HALF(word, i)  byte or half i likewise
  *   WCODEC_FLOAT_BITS(f)         a float's bits
  *   WCODEC_FMA(a, b, c)          a b + c, rounded once
+ *   wcodec_multiply(a, b)        a b, rounded by itself whatever is added to it
+ *   wcodec_half_float(bits)      the number of binary16 with these bits
  *   WCODEC_EXP2(x), WCODEC_RECIPROCAL(x)  2^x, 1 / x, to two units in the last place
  *   WCODEC_FLOAT_PAIRS           defined where two floats are rounded and put into a word at once:
  *                                wcodec_pair_bf16(), wcodec_pair_f16()
@@ -66,6 +69,9 @@
  *
  *   WCODEC_MATRIX_PRODUCTS       defined where there are, for lanes that are threads or fibers:
  *   wcodec_mma_bf16(warp, sums, a, b0, b1)  sums += a b, 16 x 8 x 16, collective
+ *   wcodec_mma_f16()             the same of F16
+ *   wcodec_square_root(x)        to some units in the last place
+ *   wcodec_lesser(a, b), wcodec_larger(a, b)  of two numbers, in one instruction
  *   wcodec_add_bf16(a, b)        sums of both halves, rounded
  *   wcodec_fetch(warp, to, from, bytes, barrier)  copy multiples of 16 bytes to shared memory, one
  *                                copy at a time; wcodec_fetch_begin(warp, barrier) comes before the

@@ -26,6 +26,7 @@
 #define WCODEC_RECIPROCAL(x) (1 / (x))
 #define WCODEC_TAKE_FLOATS(v, from) memcpy((v), (from), 16)
 #define WCODEC_LOAD_FLOATS(v, from) memcpy((v), (from), 16)
+#define WCODEC_READ_16(v, from) memcpy((v), (from), 16)
 
 #ifndef WCODEC_FIBERS
 #define WCODEC_WARP_MEMBER
@@ -53,6 +54,12 @@ static inline uint32_t wcodec_float_bits(float f)
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
     return bits;
+}
+
+static inline float wcodec_multiply(float a, float b)
+{
+    const float product = a * b;
+    return product;
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotate_right(uint32_t v, uint32_t n)

@@ -70,6 +70,7 @@ struct wcodec_warp {
         (v)[0] = v_.x, (v)[1] = v_.y, (v)[2] = v_.z, (v)[3] = v_.w; \
     } while (0)
 #define WCODEC_LOAD_16(v, from) WCODEC_FROM_16(v, __ldcs((const uint4 *)(from)))
+#define WCODEC_READ_16(v, from) WCODEC_FROM_16(v, *(const uint4 *)(from))
 #define WCODEC_TAKE_16(v, from) WCODEC_FROM_16(v, *(const uint4 *)(from))
 #define WCODEC_TAKE_FLOATS(v, from) \
     do { \

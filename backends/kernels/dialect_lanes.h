@@ -177,6 +177,9 @@ static inline float wcodec_bits_float(uint32_t bits)
 }
 
 #define WCODEC_MATRIX_PRODUCTS
+#define wcodec_lesser(a, b) __builtin_fminf(a, b)
+#define wcodec_larger(a, b) __builtin_fmaxf(a, b)
+#define wcodec_square_root(x) __builtin_sqrtf(x)
 #define wcodec_shared_add(warp, address, v) \
     wcodec_put_u32(warp, address, wcodec_shared_u32(warp, address) + (v))
 #define wcodec_sync_part(warp, part, threads) \
@@ -225,6 +228,19 @@ static inline float wcodec_lanes_bf16(uint32_t word, unsigned half)
     return wcodec_bits_float(half ? word & 0xffff0000u : word << 16);
 }
 
+static inline float wcodec_half_float(uint32_t bits)
+{
+    const uint32_t sign = (bits & 0x8000u) << 16, magnitude = (bits & 0x7fffu) << 13;
+    const float number = wcodec_bits_float(magnitude) * 0x1p112f;
+    const bool finite = (bits & 0x7c00u) != 0x7c00u;
+    return wcodec_bits_float(sign | (finite ? wcodec_float_bits(number) : magnitude | 0x7f800000u));
+}
+
+static inline float wcodec_lanes_f16(uint32_t word, unsigned half)
+{
+    return wcodec_half_float(word >> 16 * half & 0xffffu);
+}
+
 static inline uint32_t wcodec_add_bf16(uint32_t a, uint32_t b)
 {
     uint32_t sums = 0;
@@ -236,8 +252,9 @@ static inline uint32_t wcodec_add_bf16(uint32_t a, uint32_t b)
 }
 
 /* As the instruction's documentation has the operands (PTX ISA, matrix fragments for m16n8k16). */
-static inline void wcodec_mma_bf16(struct wcodec_warp *warp, float *sums, const uint32_t *a,
-                                   uint32_t b0, uint32_t b1)
+static inline void wcodec_lanes_mma(const struct wcodec_warp *warp, float *sums, const uint32_t *a,
+                                    uint32_t b0, uint32_t b1,
+                                    float (*number)(uint32_t word, unsigned half))
 {
     const uint32_t group = warp->lane / 4, own[2] = {b0, b1};
     for (uint32_t i = 0; i < 4; i++) {
@@ -247,9 +264,21 @@ static inline void wcodec_mma_bf16(struct wcodec_warp *warp, float *sums, const 
             wcodec_lanes_gather(own, 2, 4 * (warp->lane % 4 * 2 + n) + i, column[n]);
         for (unsigned sum = 0; sum < 4; sum++)
             for (unsigned k = 0; k < 4; k++)
-                sums[sum] += wcodec_lanes_bf16(row[sum / 2 + k / 2 * 2], k % 2) *
-                             wcodec_lanes_bf16(column[sum % 2][k / 2], k % 2);
+                sums[sum] +=
+                    number(row[sum / 2 + k / 2 * 2], k % 2) * number(column[sum % 2][k / 2], k % 2);
     }
+}
+
+static inline void wcodec_mma_bf16(struct wcodec_warp *warp, float *sums, const uint32_t *a,
+                                   uint32_t b0, uint32_t b1)
+{
+    wcodec_lanes_mma(warp, sums, a, b0, b1, wcodec_lanes_bf16);
+}
+
+static inline void wcodec_mma_f16(struct wcodec_warp *warp, float *sums, const uint32_t *a,
+                                  uint32_t b0, uint32_t b1)
+{
+    wcodec_lanes_mma(warp, sums, a, b0, b1, wcodec_lanes_f16);
 }
 
 #endif

@@ -28,6 +28,7 @@ typedef uint4 wcodec_u4;
 #define WCODEC_FMA(a, b, c) fma(a, b, c)
 #define WCODEC_EXP2(x) exp2(x)
 #define WCODEC_RECIPROCAL(x) (1.0f / (x))
+#define WCODEC_READ_16(v, from) vstore4(*(const __global uint4 *)(from), 0, (v))
 #define WCODEC_LOAD_FLOATS(v, from) vstore4(*(const __global float4 *)(from), 0, (v))
 #define WCODEC_TAKE_FLOATS(v, from) vstore4(*(const __local float4 *)(from), 0, (v))
 #define WCODEC_SYNC_ITEMS(warp) barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
@@ -138,6 +139,18 @@ WCODEC_DEVICE_FUNCTION float wcodec_bits_float(uint32_t bits)
 }
 
 #ifndef WCODEC_OPENCL_NVIDIA
+WCODEC_DEVICE_FUNCTION float wcodec_multiply(float a, float b)
+{
+#pragma OPENCL FP_CONTRACT OFF
+    return a * b;
+}
+
+WCODEC_DEVICE_FUNCTION float wcodec_half_float(uint32_t bits)
+{
+    const ushort half_bits = (ushort)bits;
+    return vload_half(0, (const half *)&half_bits);
+}
+
 #define wcodec_load_once_u32(from) (*(const __global uint32_t *)(from))
 #define wcodec_load_once_u16(from) ((uint32_t) * (const __global ushort *)(from))
 #define wcodec_load_once_u2(from) (*(const __global uint2 *)(from))

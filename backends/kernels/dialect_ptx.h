@@ -551,6 +551,42 @@ WCODEC_DEVICE_FUNCTION void wcodec_shared_add(const struct wcodec_warp *warp, ui
     asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
 }
 
+/* A product that no addition after it is fused with. */
+WCODEC_DEVICE_FUNCTION float wcodec_multiply(float a, float b)
+{
+    float v;
+    asm("mul.rn.f32 %0, %1, %2;" : "=f"(v) : "f"(a), "f"(b));
+    return v;
+}
+
+WCODEC_DEVICE_FUNCTION float wcodec_lesser(float a, float b)
+{
+    float v;
+    asm("min.f32 %0, %1, %2;" : "=f"(v) : "f"(a), "f"(b));
+    return v;
+}
+
+WCODEC_DEVICE_FUNCTION float wcodec_larger(float a, float b)
+{
+    float v;
+    asm("max.f32 %0, %1, %2;" : "=f"(v) : "f"(a), "f"(b));
+    return v;
+}
+
+WCODEC_DEVICE_FUNCTION float wcodec_square_root(float x)
+{
+    float v;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(v) : "f"(x));
+    return v;
+}
+
+WCODEC_DEVICE_FUNCTION float wcodec_half_float(uint32_t bits)
+{
+    float v;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"((uint16_t)bits));
+    return v;
+}
+
 /* sums += a b, with 16 rows of a, 8 columns of b and 16 products of BF16 for each sum: lanes have
  * them as mma.m16n8k16 takes them. */
 #ifdef WCODEC_PTX_80
@@ -567,6 +603,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_mma_bf16(struct wcodec_warp *warp, float *sum
 {
     (void)warp;
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_mma_f16(struct wcodec_warp *warp, float *sums, const uint32_t *a,
+                                           uint32_t b0, uint32_t b1)
+{
+    (void)warp;
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));

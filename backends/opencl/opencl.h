@@ -12,6 +12,7 @@
 #include "backends/gpu/dense.h"
 #include "backends/gpu/product.h"
 #include "backends/gpu/rollout.h"
+#include "backends/gpu/vectors.h"
 #include "backends/opencl/driver.h"
 
 #include <pthread.h>
@@ -79,6 +80,13 @@ struct wcodec_opencl_coder {
     cl_kernel kernel; /* set and launched under the device's lock */
 };
 
+/* The kernels of vectors.def, in one program. */
+struct wcodec_opencl_vectors {
+    struct wcodec_opencl_program program;
+    cl_kernel kernels[WCODEC_VECTORS_KERNELS]; /* set and launched under the device's lock */
+    bool failed;                               /* does not compile: not tried again */
+};
+
 /* NVIDIA's driver takes half a microsecond for each buffer that a launch has: so there are kernels
  * for two, as one tensor has, for 8, for 72, and for as many as the device lets a kernel have;
  * and latency kernels for two. Elsewhere there is one. */
@@ -132,7 +140,8 @@ struct wcodec_device {
     struct wcodec_opencl_product products[WCODEC_PRODUCTS];
     struct wcodec_opencl_product rows[WCODEC_ROWS_KERNELS];
     struct wcodec_opencl_product rollout;
-    bool rollout_failed;                    /* does not compile: not tried again */
+    bool rollout_failed; /* does not compile: not tried again */
+    struct wcodec_opencl_vectors vectors;
     struct wcodec_opencl_product dense[2];  /* y = x W^T, y = x W */
     bool plain_products;                    /* by work-items without tensor cores */
     cl_kernel kept_kernels[WCODEC_KERNELS]; /* set and launched under the lock */
@@ -184,6 +193,9 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *state, unsigned i,
 wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *state, unsigned i,
                                         struct wcodec_device **device, wcodec_error *err);
 void wcodec_opencl_device_close(struct wcodec_device *device);
+
+/* Has the device an extension? */
+bool wcodec_opencl_has(const struct wcodec_device *device, const char *extension);
 
 /* Choose how lanes run, and build the general kernel: program.c. */
 wcodec_status wcodec_opencl_program_open(struct wcodec_device *device, wcodec_error *err);
@@ -333,6 +345,10 @@ extern const struct wcodec_backend_deltas wcodec_opencl_deltas;
 /* Rollouts: rollout.c. */
 extern const struct wcodec_backend_rollouts wcodec_opencl_rollouts;
 void wcodec_opencl_rollouts_close(struct wcodec_device *device);
+
+/* Anchors of vectors: vectors.c. */
+extern const struct wcodec_backend_vectors wcodec_opencl_vectors_backend;
+void wcodec_opencl_vectors_close(struct wcodec_device *device);
 
 /* The kernels' source, joined at build time. */
 extern const char wcodec_opencl_source[];

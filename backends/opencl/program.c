@@ -39,7 +39,7 @@ static const struct {
     [WCODEC_VARIANT_NVIDIA] = {"nvidia", "-DWCODEC_OPENCL_NVIDIA", 256},
 };
 
-static bool device_has(const struct wcodec_device *d, const char *name)
+bool wcodec_opencl_has(const struct wcodec_device *d, const char *name)
 {
     char list[8192] = "";
     const size_t length = strlen(name);
@@ -59,7 +59,8 @@ static bool has_sub_groups(const struct wcodec_device *d)
     const bool core = d->cl->clGetDeviceInfo(d->id->device, DEVICE_MAX_NUM_SUB_GROUPS, sizeof count,
                                              &count, NULL) == CL_SUCCESS &&
                       count > 0;
-    return (core || device_has(d, "cl_khr_subgroups")) && device_has(d, "cl_khr_subgroup_ballot");
+    return (core || wcodec_opencl_has(d, "cl_khr_subgroups")) &&
+           wcodec_opencl_has(d, "cl_khr_subgroup_ballot");
 }
 
 static enum wcodec_opencl_variant choose_variant(const struct wcodec_device *d)
@@ -67,7 +68,7 @@ static enum wcodec_opencl_variant choose_variant(const struct wcodec_device *d)
     cl_uint warp = 0;
     if (d->id->type == CL_DEVICE_TYPE_CPU)
         return WCODEC_VARIANT_LOOPS;
-    if (device_has(d, "cl_nv_device_attribute_query") &&
+    if (wcodec_opencl_has(d, "cl_nv_device_attribute_query") &&
         d->cl->clGetDeviceInfo(d->id->device, DEVICE_WARP_SIZE_NV, sizeof warp, &warp, NULL) ==
             CL_SUCCESS &&
         warp == 32)
@@ -136,7 +137,8 @@ wcodec_status wcodec_opencl_program_build(const struct wcodec_device *d,
     if (variant == WCODEC_VARIANT_NVIDIA && d->capability >= 80)
         snprintf(options + length, sizeof options - (size_t)length, " -DWCODEC_PTX_80%s",
                  d->capability >= 90 ? " -DWCODEC_PTX_HALVES" : "");
-    if (variant == WCODEC_VARIANT_SUBGROUP && device_has(d, "cl_intel_required_subgroup_size"))
+    if (variant == WCODEC_VARIANT_SUBGROUP &&
+        wcodec_opencl_has(d, "cl_intel_required_subgroup_size"))
         snprintf(options + length, sizeof options - (size_t)length, " -DWCODEC_OPENCL_WIDTH=%u",
                  width_of(d));
     result = d->cl->clBuildProgram(program, 1, &d->id->device, options, NULL, NULL);
@@ -381,7 +383,7 @@ static void get_limits(struct wcodec_device *d)
         d->capability = 10 * major + minor;
     d->units = units > 0 ? units : 1;
     d->local_memory = local;
-    if (device_has(
+    if (wcodec_opencl_has(
             d, "cl_nv_create_buffer")) { /* an address alone does not say that the device has it */
         void *found =
             cl->clGetExtensionFunctionAddressForPlatform(d->id->platform, "clCreateBufferNV");

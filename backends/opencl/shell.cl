@@ -10,7 +10,8 @@
  * A kernel sees no buffers but its arguments. So that one launch serves many tensors it takes
  * WCODEC_BUFFERS of them, whose pointers are put into local memory: descriptors name them by
  * number. With WCODEC_PRODUCT it is one of products.def instead: product.cl; with WCODEC_CODER one
- * of tile_encoders.def: coder.cl; with WCODEC_ROLLOUT rollout.cl. */
+ * of tile_encoders.def: coder.cl; with WCODEC_ROLLOUT rollout.cl; with WCODEC_VECTORS
+ * vectors.cl. */
 #ifdef WCODEC_PRODUCT
 #define WCODEC_FIXED_JOB
 #endif
@@ -74,6 +75,8 @@
 #include "backends/opencl/coder.cl"
 #elif defined(WCODEC_ROLLOUT)
 #include "backends/opencl/rollout.cl"
+#elif defined(WCODEC_VECTORS)
+#include "backends/opencl/vectors.cl"
 #else
 
 /* Numbers in base eight: with a leading zero they are constants of the language too. */

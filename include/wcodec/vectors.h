@@ -15,7 +15,7 @@
  * Distances are squared Euclidean ones in binary32: the sum takes four products at a time, of
  * dimensions 4j to 4j + 3 added up in their order. What is nearest is decided by these alone, and
  * equal ones by the lower number; sums over rows are binary64 in an order that is fixed. So anchors
- * and indices depend on data and options, never on threads or on the machine.
+ * and indices depend on data and options, never on threads, the machine, or the device.
  */
 #ifndef WCODEC_VECTORS_H
 #define WCODEC_VECTORS_H
@@ -134,16 +134,24 @@ static inline void wcodec_vectors_options_init(wcodec_vectors_options *options)
     wcodec_vectors_options_init_size(options, sizeof *options);
 }
 
-/** Find anchors for the rows, on the context's threads. Takes, beside the rows, their size as
- * binary32 (dimensions rounded up to a multiple of four) and 16 bytes a row, and while it looks for
- * anchors to begin with, that size once more.
+/** Find anchors for the rows, on the context's threads or its device: on a CUDA or OpenCL one that
+ * the context was asked for by name, or where it has the choice, if rows times anchors times
+ * dimensions are 2^30 at least. What comes of it is the same, and so are the iterations that are
+ * reported. A device that cannot, has too little memory, or is lost where the CPU may go on, leaves
+ * all to the CPU, and the log says so.
+ *
+ * Takes, beside the rows, their size as binary32 (dimensions rounded up to a multiple of four) and
+ * 16 bytes a row, and while the CPU looks for anchors to begin with, that size once more; of a
+ * device's memory the rows (with dimensions rounded up to a multiple of 32), as F16 once more if
+ * they are not, and 60 bytes a row.
  *
  * *vectors belongs to the caller, who ends it by wcodec_vectors_destroy() before the context. On
  * failure nothing is left.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (shapes or options out of range; a row with an element that
  * is NaN, infinite or too large for F16, by its number), WCODEC_ERROR_UNSUPPORTED (another dtype),
- * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED. */
+ * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED, WCODEC_ERROR_DEVICE (it was
+ * lost, and the context may not use the CPU). */
 WCODEC_API wcodec_status wcodec_vectors_train(wcodec_context *context,
                                               const wcodec_vector_rows *rows,
                                               const wcodec_vectors_options *options,

@@ -293,6 +293,11 @@ static bool asked_by_name(const struct wcodec_choice *choice)
     return false;
 }
 
+bool wcodec_backends_are_automatic(const wcodec_context *context)
+{
+    return !asked_by_name(&context->backends->choice);
+}
+
 wcodec_status wcodec_backends_create(wcodec_context *context, wcodec_error *err)
 {
     struct wcodec_choice choice;

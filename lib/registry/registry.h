@@ -38,6 +38,9 @@ void wcodec_backends_destroy(struct wcodec_backends *backends, bool abandon);
 wcodec_status wcodec_backends_device(wcodec_context *context, struct wcodec_opened **opened,
                                      wcodec_error *err);
 
+/* Was none of them asked for by name, so that the CPU is right wherever it is faster? */
+bool wcodec_backends_are_automatic(const wcodec_context *context);
+
 /* The CPU's device, opened on first use. Thread-safe. */
 wcodec_status wcodec_backends_cpu(wcodec_context *context, struct wcodec_opened **opened,
                                   wcodec_error *err);

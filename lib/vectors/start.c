@@ -4,7 +4,7 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "vectors/vectors.h"
+#include "vectors/device.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -79,18 +79,23 @@ static void take_block(void *opaque, size_t block)
     work->block_count[block] = farthest;
 }
 
-static void take(struct wcodec_vectors_work *work, size_t k, size_t row)
+static wcodec_status take(struct wcodec_vectors_work *work, size_t k, size_t row, wcodec_error *err)
 {
     struct start start = {.work = work, .candidates = work->anchors + k * work->width};
     memcpy(work->anchors + k * work->width, work->rows + row * work->width,
            work->width * sizeof *work->rows);
+    if (work->device != NULL)
+        return wcodec_vectors_device_take(work, k, row, err);
     wcodec_run(work->context, take_block, &start, wcodec_vectors_blocks(work));
+    return WCODEC_OK;
 }
 
 static wcodec_status begin(struct wcodec_vectors_work *work, size_t row, wcodec_error *err)
 {
     const uint64_t count = wcodec_align_u64(work->n, LANES), size = work->width * sizeof(float);
     uint64_t bytes;
+    if (work->device != NULL)
+        return take(work, 0, row, err);
     if (!wcodec_mul_u64(2 * size, count, &bytes) || bytes > work->context->limits.max_memory)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "%zu vectors of %zu dimensions take %" PRIu64
@@ -102,8 +107,7 @@ static wcodec_status begin(struct wcodec_vectors_work *work, size_t row, wcodec_
     wcodec_run(work->context, turn_block, work, wcodec_vectors_blocks(work));
     for (size_t i = 0; i < work->n; i++)
         work->distance[i] = INFINITY;
-    take(work, 0, row);
-    return WCODEC_OK;
+    return take(work, 0, row, err);
 }
 
 static void end(struct wcodec_vectors_work *work)
@@ -114,14 +118,16 @@ static void end(struct wcodec_vectors_work *work)
 
 wcodec_status wcodec_vectors_start_farthest(struct wcodec_vectors_work *work, wcodec_error *err)
 {
-    const wcodec_status status = begin(work, 0, err);
+    if (work->device != NULL)
+        return wcodec_vectors_device_take_farthest(work, err);
+    wcodec_status status = begin(work, 0, err);
     for (size_t k = 1; status == WCODEC_OK && k < work->m && !wcodec_cancel_poll(&work->cancel);
          k++) {
         size_t row = work->block_count[0];
         for (size_t i = 1; i < wcodec_vectors_blocks(work); i++)
             if (work->distance[work->block_count[i]] >= work->distance[row])
                 row = work->block_count[i];
-        take(work, k, row);
+        status = take(work, k, row, err);
     }
     end(work);
     return status;
@@ -137,39 +143,52 @@ static double next(uint64_t *state)
 }
 
 /* The row at which the sum of distances passes `target`; sums are those of each block. */
-static size_t find_row(const struct wcodec_vectors_work *work, const double *sums, double target)
+static wcodec_status find_row(struct wcodec_vectors_work *work, const double *sums, double target,
+                              size_t *found, wcodec_error *err)
 {
     size_t block = 0, last = wcodec_vectors_blocks(work) - 1;
     while (block < last && target >= sums[block])
         target -= sums[block++];
     size_t row = block * BLOCK;
+    const wcodec_status status =
+        work->device != NULL ? wcodec_vectors_device_distances(work, block, err) : WCODEC_OK;
+    if (status != WCODEC_OK)
+        return status;
     while (row + 1 < wcodec_vectors_block_end(work, block) && target >= (double)work->distance[row])
         target -= (double)work->distance[row++];
-    return row;
+    *found = row;
+    return WCODEC_OK;
 }
 
 /* The best of some rows that are chosen by their distances. */
-static size_t choose(struct start *start, float *candidates, uint64_t *seed)
+static wcodec_status choose(struct start *start, float *candidates, uint64_t *seed, size_t *chosen,
+                            wcodec_error *err)
 {
-    const struct wcodec_vectors_work *work = start->work;
+    struct wcodec_vectors_work *work = start->work;
     const size_t blocks = wcodec_vectors_blocks(work);
     const double total = wcodec_vectors_sum(work, work->block_sum);
-    size_t rows[CANDIDATES], best = 0;
+    size_t rows[CANDIDATES];
     double least = INFINITY;
+    wcodec_status status = WCODEC_OK;
     for (size_t i = 0; i < CANDIDATES; i++) {
-        rows[i] = find_row(work, work->block_sum, next(seed) * total);
+        status = find_row(work, work->block_sum, next(seed) * total, &rows[i], err);
+        if (status != WCODEC_OK)
+            return status;
         memcpy(candidates + i * work->width, work->rows + rows[i] * work->width,
                work->width * sizeof *candidates);
     }
-    wcodec_run(work->context, try_block, start, blocks);
-    for (size_t i = 0; i < CANDIDATES; i++) {
+    if (work->device != NULL)
+        status = wcodec_vectors_device_try(work, rows, start->sums, err);
+    else
+        wcodec_run(work->context, try_block, start, blocks);
+    for (size_t i = 0; i < CANDIDATES && status == WCODEC_OK; i++) {
         const double sum = wcodec_vectors_sum(work, start->sums + i * blocks);
         if (sum < least) {
             least = sum;
-            best = rows[i];
+            *chosen = rows[i];
         }
     }
-    return best;
+    return status;
 }
 
 wcodec_status wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint64_t seed,
@@ -186,8 +205,12 @@ wcodec_status wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint
     if (status == WCODEC_OK)
         status = begin(work, (size_t)(next(&seed) * (double)work->n), err);
     for (size_t k = 1; status == WCODEC_OK && k < work->m && !wcodec_cancel_poll(&work->cancel);
-         k++)
-        take(work, k, choose(&start, candidates, &seed));
+         k++) {
+        size_t row = 0;
+        status = choose(&start, candidates, &seed, &row, err);
+        if (status == WCODEC_OK)
+            status = take(work, k, row, err);
+    }
     end(work);
     wcodec_free(allocator, candidates);
     wcodec_free(allocator, start.sums);

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/options.h"
-#include "vectors/vectors.h"
+#include "vectors/device.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -61,41 +61,12 @@ static wcodec_status report(struct wcodec_vectors_work *work, const wcodec_vecto
                             const wcodec_vectors_iteration *iteration, wcodec_error *err)
 {
     wcodec_status status = wcodec_cancel_check(&work->cancel, err);
-    if (status == WCODEC_OK)
-        status = wcodec_reporter_add(&work->reporter, wcodec_vectors_passes(work, 1), err);
+    if (status != WCODEC_OK || iteration->iteration <= work->reported)
+        return status;
+    work->reported = iteration->iteration;
+    status = wcodec_reporter_add(&work->reporter, wcodec_vectors_passes(work, 1), err);
     if (status == WCODEC_OK && o->iteration != NULL && o->iteration(o->opaque, iteration) != 0)
         status = wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
-    return status;
-}
-
-static wcodec_status train_compat(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
-                                  wcodec_error *err)
-{
-    wcodec_status status = wcodec_vectors_start_farthest(work, err);
-    double temperature = 1, energy = INFINITY;
-    unsigned stable = 0;
-    for (uint64_t t = 0; status == WCODEC_OK && t < o->max_iterations && stable < STABLE; t++) {
-        wcodec_vectors_iteration now = {.iteration = t + 1};
-        now.changes = wcodec_vectors_assign(work);
-        status = wcodec_cancel_check(&work->cancel, err);
-        if (status != WCODEC_OK)
-            break;
-        wcodec_vectors_means(work, o->reduce == WCODEC_VECTORS_TRIMMED);
-        wcodec_vectors_update(work, (float)(o->step * temperature / (1 + temperature)));
-        if (o->maintenance != 0 && t > 0 && t % o->maintenance == 0)
-            status =
-                wcodec_vectors_maintain(work, (float)temperature, &now.merged, &now.split, err);
-        now.energy = wcodec_vectors_energy(work);
-        now.anchors = work->m;
-        temperature *= 1 - o->cooling;
-        now.temperature = temperature;
-        stable = fabs(energy - now.energy) < o->tolerance && now.changes < o->min_changes
-                     ? stable + 1
-                     : 0;
-        energy = now.energy;
-        if (status == WCODEC_OK)
-            status = report(work, o, &now, err);
-    }
     return status;
 }
 
@@ -116,28 +87,128 @@ static void seed_empty(struct wcodec_vectors_work *work)
     }
 }
 
+/* Rows get their nearest anchors, and these move. */
+static wcodec_status iterate(struct wcodec_vectors_work *work,
+                             const struct wcodec_vectors_move *move, wcodec_vectors_iteration *now,
+                             wcodec_error *err)
+{
+    /* The start may have ended early. */
+    wcodec_status status = wcodec_cancel_check(&work->cancel, err);
+    if (status == WCODEC_OK && work->device != NULL)
+        return wcodec_vectors_device_iterate(work, move, now, err);
+    if (status == WCODEC_OK)
+        now->changes = wcodec_vectors_assign(work);
+    if (status == WCODEC_OK)
+        status = wcodec_cancel_check(&work->cancel, err);
+    if (status != WCODEC_OK)
+        return status;
+    wcodec_vectors_means(work, move->trimmed);
+    if (move->whole) {
+        seed_empty(work);
+        memcpy(work->anchors, work->means, work->m * work->width * sizeof *work->anchors);
+    } else {
+        wcodec_vectors_update(work, move->part);
+    }
+    if (move->maintain)
+        status = wcodec_vectors_maintain(work, move->temperature, &now->merged, &now->split, err);
+    now->energy = wcodec_vectors_energy(work);
+    now->anchors = work->m;
+    return status;
+}
+
+static wcodec_status train_compat(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
+                                  wcodec_error *err)
+{
+    wcodec_status status = wcodec_vectors_start_farthest(work, err);
+    double temperature = 1, energy = INFINITY;
+    unsigned stable = 0;
+    for (uint64_t t = 0; status == WCODEC_OK && t < o->max_iterations && stable < STABLE; t++) {
+        const struct wcodec_vectors_move move = {
+            .trimmed = o->reduce == WCODEC_VECTORS_TRIMMED,
+            .maintain = o->maintenance != 0 && t > 0 && t % o->maintenance == 0,
+            .part = (float)(o->step * temperature / (1 + temperature)),
+            .temperature = (float)temperature};
+        wcodec_vectors_iteration now = {.iteration = t + 1};
+        status = iterate(work, &move, &now, err);
+        if (status != WCODEC_OK)
+            break;
+        temperature *= 1 - o->cooling;
+        now.temperature = temperature;
+        stable = fabs(energy - now.energy) < o->tolerance && now.changes < o->min_changes
+                     ? stable + 1
+                     : 0;
+        energy = now.energy;
+        status = report(work, o, &now, err);
+    }
+    return status;
+}
+
+/* Anchors that moved last as numbers of F16. */
+static wcodec_status round_anchors(struct wcodec_vectors_work *work, wcodec_error *err)
+{
+    const wcodec_status status =
+        work->device != NULL ? wcodec_vectors_device_get_anchors(work, err) : WCODEC_OK;
+    for (size_t i = 0; status == WCODEC_OK && i < work->m * work->width; i++)
+        work->anchors[i] = wcodec_vectors_round(work->anchors[i]);
+    return status == WCODEC_OK && work->device != NULL
+               ? wcodec_vectors_device_put_anchors(work, err)
+               : status;
+}
+
 static wcodec_status train_best(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
                                 wcodec_error *err)
 {
+    const struct wcodec_vectors_move move = {.whole = true};
     wcodec_status status = wcodec_vectors_start_random(work, o->seed, err);
     uint64_t changes = 1;
     for (uint64_t t = 0; status == WCODEC_OK && t < o->max_iterations && changes != 0; t++) {
-        changes = wcodec_vectors_assign(work);
-        status = wcodec_cancel_check(&work->cancel, err);
-        if (status != WCODEC_OK)
-            break;
-        wcodec_vectors_means(work, false);
-        seed_empty(work);
-        memcpy(work->anchors, work->means, work->m * work->width * sizeof *work->anchors);
-        const wcodec_vectors_iteration now = {.iteration = t + 1,
-                                              .energy = wcodec_vectors_energy(work),
-                                              .changes = changes,
-                                              .anchors = work->m};
-        status = report(work, o, &now, err);
+        wcodec_vectors_iteration now = {.iteration = t + 1};
+        status = iterate(work, &move, &now, err);
+        changes = now.changes;
+        if (status == WCODEC_OK)
+            status = report(work, o, &now, err);
     }
-    for (size_t i = 0; i < work->m * work->width; i++)
-        work->anchors[i] = wcodec_vectors_round(work->anchors[i]);
     return status;
+}
+
+/* All of it, by the device or by the CPU; anchors moved after the last assignment. */
+static wcodec_status train(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
+                           wcodec_error *err)
+{
+    const bool compat = o->schedule == WCODEC_VECTORS_COMPAT;
+    wcodec_status status = compat ? train_compat(work, o, err) : train_best(work, o, err);
+    if (status == WCODEC_OK)
+        status = wcodec_cancel_check(&work->cancel, err);
+    /* Those of the schedule COMPAT are rounded as they move. */
+    if (status == WCODEC_OK && (!compat || work->device != NULL))
+        status = round_anchors(work, err);
+    if (status == WCODEC_OK && work->device != NULL)
+        status = wcodec_vectors_device_assign(work, err);
+    else if (status == WCODEC_OK)
+        (void)wcodec_vectors_assign(work);
+    return status == WCODEC_OK ? wcodec_cancel_check(&work->cancel, err) : status;
+}
+
+/* Where the device fails the CPU begins again: it finds the same. */
+static wcodec_status train_somewhere(struct wcodec_vectors_work *work,
+                                     const wcodec_vector_rows *rows,
+                                     const wcodec_vectors_options *o, wcodec_error *err)
+{
+    wcodec_error reason = {0};
+    wcodec_status status = wcodec_vectors_device_create(work, rows, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (work->device == NULL)
+        return train(work, o, err);
+    status = train(work, o, &reason);
+    if (wcodec_vectors_device_leave(work, status, &reason)) {
+        work->m = (size_t)o->anchors;
+        for (size_t i = 0; i < work->n; i++)
+            work->index[i] = UINT32_MAX;
+        return train(work, o, err);
+    }
+    wcodec_vectors_device_destroy(work);
+    return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", reason.text);
 }
 
 /* Anchors as F16, and the indices, which become the object's. */
@@ -180,13 +251,7 @@ wcodec_status wcodec_vectors_train(wcodec_context *context, const wcodec_vector_
     wcodec_reporter_init(&work.reporter, &o.progress,
                          wcodec_vectors_passes(&work, o.max_iterations));
     wcodec_cancel_init(&work.cancel, &work.reporter);
-    status = o.schedule == WCODEC_VECTORS_COMPAT ? train_compat(&work, &o, err)
-                                                 : train_best(&work, &o, err);
-    /* Anchors moved after the last assignment. */
-    if (status == WCODEC_OK)
-        (void)wcodec_vectors_assign(&work);
-    if (status == WCODEC_OK)
-        status = wcodec_cancel_check(&work.cancel, err);
+    status = train_somewhere(&work, rows, &o, err);
     if (status == WCODEC_OK)
         status = wcodec_vectors_report_end(&work, err);
     if (status == WCODEC_OK)

@@ -21,8 +21,11 @@ struct wcodec_vectors {
     uint32_t flags;
 };
 
+struct wcodec_vectors_device;
+
 struct wcodec_vectors_work {
     wcodec_context *context;
+    struct wcodec_vectors_device *device; /* that takes the steps; NULL: the CPU does */
     struct wcodec_cpu_nearest_dsp dsp;
     struct wcodec_reporter reporter;
     struct wcodec_cancel cancel;
@@ -40,6 +43,16 @@ struct wcodec_vectors_work {
     float *means;      /* room * width */
     double *block_sum; /* of each block of rows */
     size_t *block_count;
+    uint64_t reported; /* iterations: those that are made again are not reported again */
+};
+
+/* What an iteration does to anchors when rows have theirs. */
+struct wcodec_vectors_move {
+    bool trimmed;
+    bool whole;        /* all of the way; anchors without rows go to the farthest rows */
+    bool maintain;     /* merge and split */
+    float part;        /* of the way */
+    float temperature; /* of maintenance */
 };
 
 /* Rows of a tensor as binary32, checked. On failure nothing is left. */

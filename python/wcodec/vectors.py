@@ -149,11 +149,12 @@ def train(
     reduce: str = "trimmed",
     max_iterations: int | None = None,
     seed: int = 0,
+    backend: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Vectors:
-    """Find anchors for rows, on the CPU.
+    """Find anchors for rows.
 
     Args:
         rows: [n, d] of float32, float16 or bfloat16, an array of numpy or a tensor of torch.
@@ -162,11 +163,13 @@ def train(
         reduce: "trimmed" or "plain": the means that "compat" moves anchors to.
         max_iterations: at most so many (None: 100; compat: 1000).
         seed: of the random numbers of "best".
+        backend: "cpu", "cuda", "opencl", or a list of these; None: a device where that is faster.
         threads, progress: as those of wcodec.compress().
         **options: cooling, step, tolerance, min_changes and maintenance of "compat".
 
     Returns:
-        Anchors and indices, which depend on rows and options, not on threads or the machine.
+        Anchors and indices, which depend on rows and options, not on threads, the machine or the
+        device.
 
     Raises:
         UsageError: a shape or option that is wrong, or a row with NaN, infinity or more than 65504,
@@ -185,7 +188,7 @@ def train(
 
     keep = made.iteration = c.wcodec_vectors_iteration_fn(note)
     made.progress = watch.progress
-    parent: Context = context("cpu", threads)
+    parent: Context = context(backend, threads)
     status = watch.run(
         lambda: int(
             lib.wcodec_vectors_train(parent.handle, given, made, ctypes.byref(handle), error)

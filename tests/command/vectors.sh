@@ -75,6 +75,15 @@ for file in small.npy columns.npy; do
     lines 'abs(d[19]["energy"] - 2.339) < 5e-4'
 done
 
+# A device finds the same, if there is one. One that cannot be used is an error.
+# shellcheck disable=SC2086
+if "$WCODEC" vectors train -q --backend=opencl --anchors=32 $published -o device big.npy 2>messages; then
+    same set.anchors.bin device.anchors.bin; same set.assign.bin device.assign.bin
+else
+    is "$(grep -c 'opencl cannot be used' messages)" 1
+fi
+run 4 "$WCODEC" vectors train --backend=nosuch --anchors=3 -o none small.npy; says 'nosuch cannot be used'
+
 # The default schedule: the same by each number of threads, another by another seed.
 run 0 "$WCODEC" vectors train --anchors=22 -T 1 -o best small.npy; silent; says 'small.npy: tensor .arr_0.: 300 vectors'
 run 0 "$WCODEC" vectors train --anchors=22 -T 3 --json -o again columns.npy

@@ -66,7 +66,7 @@ def test_other_layouts_are_the_same(change):
         rows = np.repeat(rows, 2, axis=0)[::2]
     else:
         rows = rows.astype(">f2" if change == "big-endian" else np.float32)
-    found = vectors.train(rows, 9, seed=3, threads=3)
+    found = vectors.train(rows, 9, seed=3, threads=3, backend="cpu")
     assert (found.anchors == wanted.anchors).all() and (found.index == wanted.index).all()
 
 

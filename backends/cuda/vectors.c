@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Anchors of vectors (backends/kernels/vectors.h). */
+#include "backends/cuda/cuda.h"
+
+#include <stdio.h>
+
+enum { ITEMS = 256 };
+
+cu_result wcodec_cuda_find_vectors(struct wcodec_device *d)
+{
+    cu_result result = 0;
+    for (unsigned k = 0; k < WCODEC_VECTORS_KERNELS && result == 0; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "wcodec_vectors_%s", wcodec_vectors_kernel_names[k]);
+        result = d->cu->module_function(&d->vectors[k], d->module, name);
+    }
+    return result;
+}
+
+static bool supports(struct wcodec_device *device, const struct wcodec_vectors_shape *shape)
+{
+    (void)device;
+    return shape->rows < (uint64_t)1 << 31;
+}
+
+static wcodec_status run(struct wcodec_queue *q, const struct wcodec_vectors_step *step,
+                         wcodec_error *err)
+{
+    const struct wcodec_device *d = q->device;
+    const struct wcodec_gpu_vectors_form form = {
+        .items = ITEMS, .units = d->limits.units, .tensor = d->tensor_cores};
+    struct wcodec_gpu_vectors_launch l[WCODEC_GPU_VECTORS_LAUNCHES];
+    const unsigned count = wcodec_gpu_vectors_launches(
+        step, &form, step->rows->address, step->work->address, step->anchors->address, l);
+    const wcodec_status status = wcodec_cuda_enter(d, err);
+    cu_result result = 0;
+    if (status != WCODEC_OK)
+        return status;
+    for (unsigned i = 0; i < count && result == 0; i++) {
+        void *arguments[] = {&l[i].arguments};
+        result = d->cu->launch(d->vectors[l[i].kernel], l[i].groups, 1, 1, l[i].threads, 1, 1,
+                               l[i].shared, q->stream, arguments, NULL);
+    }
+    return wcodec_cuda_leave(d, result, "cuLaunchKernel", err);
+}
+
+const struct wcodec_backend_vectors wcodec_cuda_vectors = {supports, run};

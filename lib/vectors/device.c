@@ -1,0 +1,448 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "vectors/device.h"
+
+#include "core/error.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "registry/staging.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    CHUNK = 16 << 20, /* bytes that go there at once */
+    PAYS_LOG2 = 30    /* rows times anchors times dimensions */
+};
+
+struct wcodec_vectors_device {
+    struct wcodec_staging_owner owner;
+    struct wcodec_vectors_shape shape;
+    struct wcodec_vectors_places places;
+    struct wcodec_memory *rows, *state, *anchors;
+    struct wcodec_queue *queue;
+    struct wcodec_staging host; /* what goes there, and comes from there */
+    uint32_t room;              /* anchors that there is memory for */
+    bool any_order;             /* are sums of rows exact? */
+    bool failed;                /* the last error is the device's */
+};
+
+/* Of a call of the device. */
+static wcodec_status failed(struct wcodec_vectors_device *d, wcodec_status status,
+                            const wcodec_error *reason, wcodec_error *err)
+{
+    if (status == WCODEC_OK)
+        return status;
+    d->failed = true;
+    return wcodec_backends_failed(d->owner.context, d->owner.device, status, reason, err);
+}
+
+static struct wcodec_vectors_step step_of(const struct wcodec_vectors_work *work,
+                                          enum wcodec_vectors_kind kind)
+{
+    const struct wcodec_vectors_device *d = work->device;
+    return (struct wcodec_vectors_step){.shape = &d->shape,
+                                        .rows = d->rows,
+                                        .work = d->state,
+                                        .anchors = d->anchors,
+                                        .kind = kind,
+                                        .room = d->room,
+                                        .count = (uint32_t)work->m};
+}
+
+static wcodec_status run(struct wcodec_vectors_device *d, const struct wcodec_vectors_step *step,
+                         wcodec_error *err)
+{
+    return d->owner.device->backend->vectors->run(d->queue, step, err);
+}
+
+/* Bytes of a device's memory to the host's, by d->host, which may be smaller. */
+static wcodec_status bring(struct wcodec_vectors_device *d, void *to, struct wcodec_memory *from,
+                           uint64_t at, uint64_t size, wcodec_error *err)
+{
+    const struct wcodec_backend *b = d->owner.device->backend;
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t done = 0; done < size && status == WCODEC_OK;) {
+        const uint64_t left = size - done, part = left < d->host.size ? left : d->host.size;
+        status = b->copy_out(d->queue, d->host.data, from, at + done, part, err);
+        const wcodec_status waited = b->queue_wait(d->queue, status == WCODEC_OK ? err : NULL);
+        status = status == WCODEC_OK ? waited : status;
+        if (status == WCODEC_OK)
+            memcpy((uint8_t *)to + done, d->host.data, (size_t)part);
+        done += part;
+    }
+    return status;
+}
+
+static wcodec_status zero(struct wcodec_vectors_device *d, struct wcodec_memory *memory,
+                          uint64_t at, uint64_t words, uint8_t byte, wcodec_error *err)
+{
+    const uint8_t element[8] = {byte, byte, byte, byte};
+    return d->owner.device->backend->fill(d->queue, memory, at, element, 2, words, err);
+}
+
+/* Row i as the device has it. */
+static void put_row(const struct wcodec_vectors_device *d, const wcodec_vector_rows *rows,
+                    uint64_t i, uint8_t *to)
+{
+    const size_t element = d->shape.dtype == WCODEC_DTYPE_F32 ? 4 : 2,
+                 size = element * d->shape.dimensions;
+    memcpy(to, (const uint8_t *)rows->data + i * size, size);
+    memset(to + size, 0, element * d->shape.pitch - size);
+}
+
+static wcodec_status upload(struct wcodec_vectors_device *d, const wcodec_vector_rows *rows,
+                            wcodec_error *err)
+{
+    const struct wcodec_backend *b = d->owner.device->backend;
+    const uint64_t row = (d->shape.dtype == WCODEC_DTYPE_F32 ? 4u : 2u) * (uint64_t)d->shape.pitch,
+                   most = d->host.size / row;
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t first = 0; first < rows->count && status == WCODEC_OK; first += most) {
+        const uint64_t left = rows->count - first, count = left < most ? left : most;
+        for (uint64_t i = 0; i < count; i++)
+            put_row(d, rows, first + i, d->host.data + i * row);
+        status = b->copy_in(d->queue, d->rows, first * row, d->host.data, count * row, err);
+        if (status == WCODEC_OK)
+            status = b->queue_wait(d->queue, err);
+    }
+    return status;
+}
+
+/* Sums of F16 in binary64 are exact as long as they have no more than 53 bits, of which the last
+ * one is 2^-24. */
+static bool is_exact(const struct wcodec_vectors_work *work, wcodec_dtype dtype)
+{
+    float most = 0;
+    if (dtype != WCODEC_DTYPE_F16)
+        return false;
+    for (size_t i = 0; i < work->n * work->width; i++) {
+        const float size = fabsf(work->rows[i]);
+        most = size > most ? size : most;
+    }
+    return (double)most * (double)work->n <= 0x1p29;
+}
+
+/* Memory for so many anchors, of which there are none then. */
+static wcodec_status make_room(struct wcodec_vectors_device *d, size_t anchors, wcodec_error *err)
+{
+    const struct wcodec_backend *b = d->owner.device->backend;
+    if (anchors <= d->room)
+        return WCODEC_OK;
+    if (d->anchors != NULL)
+        b->memory_free(d->anchors);
+    d->anchors = NULL;
+    d->room = (uint32_t)anchors;
+    d->places = wcodec_vectors_places(&d->shape, anchors);
+    const wcodec_status status = wcodec_opened_allocate(d->owner.device, WCODEC_MEMORY_DEVICE,
+                                                        d->places.anchors_size, &d->anchors, err);
+    return status == WCODEC_OK ? zero(d, d->anchors, d->places.counts, anchors, 0, err) : status;
+}
+
+static wcodec_status allocate(struct wcodec_vectors_device *d, size_t anchors, wcodec_error *err)
+{
+    const struct wcodec_vectors_shape *s = &d->shape;
+    struct wcodec_opened *o = d->owner.device;
+    const uint64_t row = (s->dtype == WCODEC_DTYPE_F32 ? 4u : 2u) * (uint64_t)s->pitch,
+                   all = row * s->rows, anchor = 4 * (uint64_t)s->pitch,
+                   chunk = all < CHUNK ? all : CHUNK;
+    d->places = wcodec_vectors_places(s, anchors);
+    wcodec_status status = wcodec_opened_allocate(o, WCODEC_MEMORY_DEVICE, all, &d->rows, err);
+    if (status == WCODEC_OK)
+        status =
+            wcodec_opened_allocate(o, WCODEC_MEMORY_DEVICE, d->places.rows_size, &d->state, err);
+    if (status == WCODEC_OK)
+        status = o->backend->queue_create(o->device, &d->queue, err);
+    if (status == WCODEC_OK)
+        status = make_room(d, anchors, err);
+    if (status == WCODEC_OK)
+        status = wcodec_staging_reserve(&d->owner, &d->host, WCODEC_MEMORY_PINNED,
+                                        chunk > anchor ? chunk : anchor, err);
+    if (status == WCODEC_OK)
+        status = zero(d, d->state, d->places.result, 64, 0, err);
+    if (status == WCODEC_OK)
+        status = zero(d, d->state, d->places.index, s->rows, 0xff, err);
+    return status;
+}
+
+static bool pays(const struct wcodec_vectors_work *work)
+{
+    return (double)work->n * (double)work->m * (double)work->d >= ldexp(1, PAYS_LOG2);
+}
+
+static wcodec_status find_device(const struct wcodec_vectors_work *work,
+                                 const struct wcodec_vectors_shape *shape,
+                                 struct wcodec_opened **opened, wcodec_error *err)
+{
+    struct wcodec_opened *o;
+    *opened = NULL;
+    if (wcodec_backends_are_automatic(work->context) && !pays(work))
+        return WCODEC_OK;
+    const wcodec_status status = wcodec_backends_device(work->context, &o, err);
+    if (status != WCODEC_OK || strcmp(o->backend->name, "cpu") == 0)
+        return status;
+    if (o->backend->vectors != NULL && o->backend->vectors->supports(o->device, shape))
+        *opened = o;
+    else
+        wcodec_log(work->context, WCODEC_LOG_INFO,
+                   "%s (%s) finds no anchors of such vectors: the CPU does", o->name,
+                   o->listing.name);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
+                                           const wcodec_vector_rows *rows, wcodec_error *err)
+{
+    const struct wcodec_vectors_shape shape = {.rows = work->n,
+                                               .dimensions = (uint32_t)work->d,
+                                               .pitch = wcodec_vectors_pitch(work->d),
+                                               .dtype = rows->dtype};
+    struct wcodec_opened *o;
+    wcodec_error reason = {0};
+    wcodec_status status = find_device(work, &shape, &o, err);
+    if (status != WCODEC_OK || o == NULL)
+        return status;
+    struct wcodec_vectors_device *d = wcodec_alloc_zeroed(&work->context->allocator, sizeof *d);
+    if (d == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the steps of a device");
+    d->owner.context = work->context;
+    d->owner.device = o;
+    d->owner.purpose = "a device's training";
+    d->owner.limit = work->context->limits.max_memory;
+    d->shape = shape;
+    d->any_order = is_exact(work, rows->dtype);
+    work->device = d;
+    status = allocate(d, work->m, &reason);
+    if (status == WCODEC_OK)
+        status = upload(d, rows, &reason);
+    if (status == WCODEC_OK) {
+        const struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_BEGIN);
+        status = run(d, &step, &reason);
+    }
+    status = failed(d, status, &reason, err);
+    if (status == WCODEC_OK)
+        return status;
+    if (wcodec_vectors_device_leave(work, status, &reason))
+        return WCODEC_OK;
+    wcodec_vectors_device_destroy(work);
+    return status;
+}
+
+void wcodec_vectors_device_destroy(struct wcodec_vectors_work *work)
+{
+    struct wcodec_vectors_device *d = work->device;
+    if (d == NULL)
+        return;
+    const struct wcodec_backend *b = d->owner.device->backend;
+    if (d->queue != NULL) {
+        b->queue_wait(d->queue, NULL);
+        b->queue_destroy(d->queue);
+    }
+    wcodec_staging_release(&d->owner, &d->host);
+    struct wcodec_memory *const memory[] = {d->rows, d->state, d->anchors};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        if (memory[i] != NULL)
+            b->memory_free(memory[i]);
+    wcodec_free(&work->context->allocator, d);
+    work->device = NULL;
+}
+
+bool wcodec_vectors_device_leave(struct wcodec_vectors_work *work, wcodec_status status,
+                                 const wcodec_error *reason)
+{
+    const struct wcodec_vectors_device *d = work->device;
+    if (d == NULL || !d->failed)
+        return false;
+    const bool cannot = status == WCODEC_ERROR_MEMORY || status == WCODEC_ERROR_UNSUPPORTED ||
+                        status == WCODEC_ERROR_LIMIT;
+    if (!cannot && !(status == WCODEC_ERROR_DEVICE && d->owner.device->cpu_allowed))
+        return false;
+    wcodec_log(work->context, WCODEC_LOG_INFO, "%s finds no anchors, the CPU does: %s",
+               d->owner.device->name, reason->text);
+    wcodec_vectors_device_destroy(work);
+    return true;
+}
+
+wcodec_status wcodec_vectors_device_take_farthest(struct wcodec_vectors_work *work,
+                                                  wcodec_error *err)
+{
+    struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_TAKE);
+    wcodec_error reason = {0};
+    wcodec_status status = WCODEC_OK;
+    for (size_t k = 0; status == WCODEC_OK && k < work->m && !wcodec_cancel_poll(&work->cancel);
+         k++) {
+        step.number = (uint32_t)k;
+        step.farthest = k > 0;
+        status = run(work->device, &step, &reason);
+    }
+    return failed(work->device, status, &reason, err);
+}
+
+wcodec_status wcodec_vectors_device_take(struct wcodec_vectors_work *work, size_t k, size_t row,
+                                         wcodec_error *err)
+{
+    struct wcodec_vectors_device *d = work->device;
+    struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_TAKE);
+    wcodec_error reason = {0};
+    step.number = (uint32_t)k;
+    step.row[0] = (uint32_t)row;
+    step.sums = true;
+    wcodec_status status = run(d, &step, &reason);
+    if (status == WCODEC_OK)
+        status = bring(d, work->block_sum, d->state, d->places.sums,
+                       8 * wcodec_vectors_blocks(work), &reason);
+    return failed(d, status, &reason, err);
+}
+
+wcodec_status wcodec_vectors_device_distances(struct wcodec_vectors_work *work, size_t block,
+                                              wcodec_error *err)
+{
+    struct wcodec_vectors_device *d = work->device;
+    const size_t first = block * WCODEC_VECTORS_BLOCK;
+    wcodec_error reason = {0};
+    const wcodec_status status =
+        bring(d, work->distance + first, d->state, d->places.distance + 4 * first,
+              4 * (wcodec_vectors_block_end(work, block) - first), &reason);
+    return failed(d, status, &reason, err);
+}
+
+wcodec_status wcodec_vectors_device_try(struct wcodec_vectors_work *work, const size_t *rows,
+                                        double *sums, wcodec_error *err)
+{
+    struct wcodec_vectors_device *d = work->device;
+    struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_TRY);
+    wcodec_error reason = {0};
+    for (unsigned i = 0; i < WCODEC_VECTORS_TRIED; i++)
+        step.row[i] = (uint32_t)rows[i];
+    wcodec_status status = run(d, &step, &reason);
+    if (status == WCODEC_OK)
+        status = bring(d, sums, d->state, d->places.sums,
+                       8 * WCODEC_VECTORS_TRIED * wcodec_vectors_blocks(work), &reason);
+    return failed(d, status, &reason, err);
+}
+
+/* Anchors there have no numbers but zeros after their own; here they have fewer of these. */
+static wcodec_status get_anchors(struct wcodec_vectors_work *work, wcodec_error *err)
+{
+    struct wcodec_vectors_device *d = work->device;
+    const uint64_t row = 4 * (uint64_t)d->shape.pitch, most = d->host.size / row;
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t first = 0; first < work->m && status == WCODEC_OK; first += most) {
+        const uint64_t left = work->m - first, count = left < most ? left : most;
+        const struct wcodec_backend *b = d->owner.device->backend;
+        status = b->copy_out(d->queue, d->host.data, d->anchors, d->places.anchors + first * row,
+                             count * row, err);
+        const wcodec_status waited = b->queue_wait(d->queue, status == WCODEC_OK ? err : NULL);
+        status = status == WCODEC_OK ? waited : status;
+        for (uint64_t i = 0; i < count && status == WCODEC_OK; i++)
+            memcpy(work->anchors + (first + i) * work->width, d->host.data + i * row,
+                   work->width * sizeof(float));
+    }
+    return status;
+}
+
+static wcodec_status put_anchors(struct wcodec_vectors_work *work, wcodec_error *err)
+{
+    struct wcodec_vectors_device *d = work->device;
+    const struct wcodec_backend *b = d->owner.device->backend;
+    const uint64_t row = 4 * (uint64_t)d->shape.pitch, most = d->host.size / row;
+    wcodec_status status = make_room(d, work->m, err);
+    for (uint64_t first = 0; first < work->m && status == WCODEC_OK; first += most) {
+        const uint64_t left = work->m - first, count = left < most ? left : most;
+        memset(d->host.data, 0, (size_t)(count * row));
+        for (uint64_t i = 0; i < count; i++)
+            memcpy(d->host.data + i * row, work->anchors + (first + i) * work->width,
+                   work->width * sizeof(float));
+        status = b->copy_in(d->queue, d->anchors, d->places.anchors + first * row, d->host.data,
+                            count * row, err);
+        if (status == WCODEC_OK)
+            status = b->queue_wait(d->queue, err);
+    }
+    return status;
+}
+
+wcodec_status wcodec_vectors_device_get_anchors(struct wcodec_vectors_work *work, wcodec_error *err)
+{
+    wcodec_error reason = {0};
+    const wcodec_status status = get_anchors(work, &reason);
+    return failed(work->device, status, &reason, err);
+}
+
+wcodec_status wcodec_vectors_device_put_anchors(struct wcodec_vectors_work *work, wcodec_error *err)
+{
+    wcodec_error reason = {0};
+    const wcodec_status status = put_anchors(work, &reason);
+    return failed(work->device, status, &reason, err);
+}
+
+/* The host merges and splits: it has all rows. */
+static wcodec_status maintain(struct wcodec_vectors_work *work,
+                              const struct wcodec_vectors_move *move, wcodec_vectors_iteration *now,
+                              wcodec_error *err)
+{
+    struct wcodec_vectors_device *d = work->device;
+    wcodec_error reason = {0};
+    wcodec_status status =
+        bring(d, work->index, d->state, d->places.index, 4 * (uint64_t)work->n, &reason);
+    if (status == WCODEC_OK)
+        status =
+            bring(d, work->distance, d->state, d->places.distance, 4 * (uint64_t)work->n, &reason);
+    if (status == WCODEC_OK)
+        status = get_anchors(work, &reason);
+    if (status != WCODEC_OK)
+        return failed(d, status, &reason, err);
+    status = wcodec_vectors_maintain(work, move->temperature, &now->merged, &now->split, err);
+    return status == WCODEC_OK ? wcodec_vectors_device_put_anchors(work, err) : status;
+}
+
+static wcodec_status assign_and_move(struct wcodec_vectors_work *work,
+                                     const struct wcodec_vectors_move *move, wcodec_error *err)
+{
+    struct wcodec_vectors_device *d = work->device;
+    struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_ASSIGN);
+    step.distances = move->trimmed || move->maintain;
+    wcodec_status status = run(d, &step, err);
+    step.kind = WCODEC_VECTORS_MOVE;
+    step.trimmed = move->trimmed;
+    step.whole = move->whole;
+    step.part = move->part;
+    step.any_order = d->any_order;
+    return status == WCODEC_OK ? run(d, &step, err) : status;
+}
+
+wcodec_status wcodec_vectors_device_iterate(struct wcodec_vectors_work *work,
+                                            const struct wcodec_vectors_move *move,
+                                            wcodec_vectors_iteration *now, wcodec_error *err)
+{
+    struct wcodec_vectors_device *d = work->device;
+    struct wcodec_vectors_result result;
+    wcodec_error reason = {0};
+    wcodec_status status = failed(d, assign_and_move(work, move, &reason), &reason, err);
+    if (status == WCODEC_OK && move->maintain)
+        status = maintain(work, move, now, err);
+    if (status != WCODEC_OK)
+        return status;
+    const struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_MEASURE);
+    status = run(d, &step, &reason);
+    if (status == WCODEC_OK)
+        status = bring(d, &result, d->state, d->places.result, sizeof result, &reason);
+    if (status != WCODEC_OK)
+        return failed(d, status, &reason, err);
+    now->changes = result.changes;
+    now->energy = result.energy / (double)work->n;
+    now->anchors = work->m;
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_vectors_device_assign(struct wcodec_vectors_work *work, wcodec_error *err)
+{
+    struct wcodec_vectors_device *d = work->device;
+    const struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_ASSIGN);
+    wcodec_error reason = {0};
+    wcodec_status status = run(d, &step, &reason);
+    if (status == WCODEC_OK)
+        status = bring(d, work->index, d->state, d->places.index, 4 * (uint64_t)work->n, &reason);
+    return failed(d, status, &reason, err);
+}

@@ -1,0 +1,424 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Anchors that devices find: those of the CPU, to the last bit, with the same energies; golden
+ * values; a device that has no kernels for it, no memory, and one that is lost. */
+#include "support_load.h"
+#include "support_memory.h"
+#include "support_plugins.h"
+#include "backends/emulate/fibers.h"
+#include "coding/lossy.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What rows are like. */
+enum data {
+    PUBLISHED, /* the published test data */
+    UNIFORM,
+    TWINS,  /* few different rows, of which each is there often: all distances are ties */
+    BLOBS,  /* around few places, many in one */
+    NEARLY, /* of which one bit makes the difference */
+    TINY    /* what F16 has few bits for, or none */
+};
+
+struct set {
+    wcodec_dtype dtype;
+    enum data data;
+    size_t n, d;
+    uint64_t anchors;
+    wcodec_vectors_schedule schedule;
+    wcodec_vectors_reduce reduce;
+};
+
+static float number(const struct set *s, size_t i, uint64_t *seed)
+{
+    const double u = (double)(support_random(seed) >> 11) * 0x1p-53;
+    const size_t row = i / s->d, j = i % s->d;
+    switch (s->data) {
+    case PUBLISHED:
+        return 5 * (float)(row % 3) + 0.5f * sinf((float)i * 0.1f);
+    case TWINS:
+        return (float)((row * row % 7 * (j + 3)) % 5);
+    case BLOBS:
+        return (float)(row % 5 == 0 ? row % 11 : 3) + 0.01f * (float)u;
+    case NEARLY:
+        return 1 + (float)((row * 7 + j) % 3) * 0x1p-10f;
+    case TINY:
+        return (float)(u - 0.5) * 1e-6f;
+    case UNIFORM:
+        break;
+    }
+    return (float)(20 * u - 10);
+}
+
+static void *make(const struct set *s, wcodec_vector_rows *rows)
+{
+    uint64_t seed = support_seed();
+    uint16_t *halves = malloc(s->n * s->d * sizeof(float));
+    float *floats = (float *)halves;
+    assert_non_null(halves);
+    for (size_t i = 0; i < s->n * s->d; i++) {
+        const float x = number(s, i, &seed);
+        uint32_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        if (s->dtype == WCODEC_DTYPE_F32)
+            floats[i] = x;
+        else
+            halves[i] =
+                s->dtype == WCODEC_DTYPE_F16 ? wcodec_f16_from_f32(x) : (uint16_t)(bits >> 16);
+    }
+    *rows =
+        (wcodec_vector_rows){.dtype = s->dtype, .count = s->n, .dimensions = s->d, .data = halves};
+    return halves;
+}
+
+enum { KEPT = 64 };
+
+struct course {
+    wcodec_vectors_iteration at[KEPT];
+    uint64_t count;
+};
+
+/* None is left out, and none is told of twice. */
+static int note(void *opaque, const wcodec_vectors_iteration *iteration)
+{
+    struct course *course = opaque;
+    assert_int_equal(iteration->iteration, course->count + 1);
+    assert_true(course->count < KEPT);
+    course->at[course->count++] = *iteration;
+    return 0;
+}
+
+/* What the published runs were made with. */
+static wcodec_status train(wcodec_context *context, const struct set *s,
+                           const wcodec_vector_rows *rows, struct course *course,
+                           wcodec_vectors **vectors, wcodec_error *err)
+{
+    wcodec_vectors_options o;
+    wcodec_vectors_options_init(&o);
+    o.anchors = s->anchors;
+    o.schedule = s->schedule;
+    o.reduce = s->reduce;
+    o.cooling = 0.05;
+    o.step = 0.2;
+    o.max_iterations = s->n < 100 ? 3 : s->n < 1000 ? 6 : 50;
+    o.tolerance = 1e-3;
+    o.min_changes = 1;
+    o.maintenance = s->n < 1000 ? 2 : 20;
+    o.iteration = note;
+    o.opaque = course;
+    *course = (struct course){.count = 0};
+    return wcodec_vectors_train(context, rows, &o, vectors, err);
+}
+
+static wcodec_vectors *train_well(wcodec_context *context, const struct set *s,
+                                  const wcodec_vector_rows *rows, struct course *course)
+{
+    wcodec_vectors *vectors;
+    wcodec_error err;
+    if (train(context, s, rows, course, &vectors, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    return vectors;
+}
+
+static void expect_same(const wcodec_vectors *got, const struct course *got_course,
+                        const wcodec_vectors *want, const struct course *want_course)
+{
+    wcodec_vectors_info a, b;
+    for (uint64_t i = 0; i < want_course->count && i < got_course->count; i++) {
+        const wcodec_vectors_iteration *x = &got_course->at[i], *y = &want_course->at[i];
+        if (x->changes != y->changes || memcmp(&x->energy, &y->energy, sizeof x->energy) != 0)
+            fail_msg("iteration %u: %u changes and energy %.17g, not %u and %.17g", (unsigned)i + 1,
+                     (unsigned)x->changes, x->energy, (unsigned)y->changes, y->energy);
+        assert_int_equal(x->anchors, y->anchors);
+        assert_int_equal(x->merged, y->merged);
+        assert_int_equal(x->split, y->split);
+        assert_true(x->temperature == y->temperature);
+    }
+    assert_int_equal(got_course->count, want_course->count);
+    wcodec_vectors_describe(got, &a);
+    wcodec_vectors_describe(want, &b);
+    assert_int_equal(a.anchors, b.anchors);
+    assert_memory_equal(a.anchor, b.anchor, a.anchors * a.dimensions * 2);
+    assert_memory_equal(a.index, b.index, a.rows * 4);
+}
+
+static const struct set sets[] = {
+    {WCODEC_DTYPE_F16, PUBLISHED, 300, 64, 10, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, PUBLISHED, 300, 30, 10, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_PLAIN},
+    {WCODEC_DTYPE_F16, PUBLISHED, 100, 64, 22, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, UNIFORM, 513, 30, 7, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_BF16, UNIFORM, 100, 100, 65, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, UNIFORM, 130, 129, 5, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, TWINS, 100, 5, 40, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_BF16, TWINS, 100, 33, 20, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_PLAIN},
+    {WCODEC_DTYPE_F32, BLOBS, 300, 3, 9, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, NEARLY, 200, 48, 20, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, TINY, 100, 20, 12, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, UNIFORM, 1, 1, 1, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, UNIFORM, 40, 1, 40, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    /* By emulated tensor cores: no more rows than 70. */
+    {WCODEC_DTYPE_F16, PUBLISHED, 65, 64, 10, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, UNIFORM, 70, 100, 66, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_BF16, UNIFORM, 33, 140, 9, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, NEARLY, 50, 64, 12, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, TINY, 40, 20, 12, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, TWINS, 50, 5, 30, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    /* More rows of an anchor than are sorted in local memory. */
+    {WCODEC_DTYPE_F32, UNIFORM, 2100, 2, 1, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+};
+
+/* Larger ones, for devices that are not emulated. */
+static const struct set large[] = {
+    {WCODEC_DTYPE_F16, PUBLISHED, 10000, 128, 256, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, UNIFORM, 5000, 128, 300, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, UNIFORM, 3000, 384, 70, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_BF16, UNIFORM, 3001, 64, 129, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, NEARLY, 4000, 64, 100, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, BLOBS, 20000, 32, 40, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_BF16, BLOBS, 5000, 2, 1, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+};
+
+/* The log's lines, one after the other, as far as there is room. */
+struct logged {
+    char text[8192];
+    size_t size;
+};
+
+static void keep_line(void *opaque, wcodec_log_level level, const char *text)
+{
+    struct logged *l = opaque;
+    (void)level;
+    if (l->size < sizeof l->text)
+        l->size += (size_t)snprintf(l->text + l->size, sizeof l->text - l->size, "%s\n", text);
+}
+
+/* NULL: there is no such device. */
+static wcodec_context *open_logged(const char *backend, struct support_allocator *allocator,
+                                   struct logged *logged, wcodec_error *err)
+{
+    wcodec_options options;
+    wcodec_context *context;
+    support_allocator_init(allocator, SUPPORT_NEVER);
+    wcodec_options_init(&options);
+    options.backend = backend;
+    options.threads = 2;
+    options.allocator = allocator->allocator;
+    options.log = keep_line;
+    options.log_opaque = logged;
+    options.log_level = WCODEC_LOG_INFO;
+    *logged = (struct logged){.size = 0};
+    return wcodec_context_create(&options, &context, err) == WCODEC_OK ? context : NULL;
+}
+
+static struct course on_cpu, on_device;
+
+static void try_set(wcodec_context *device, const struct set *s)
+{
+    wcodec_vector_rows rows;
+    void *data = make(s, &rows);
+    wcodec_context *cpu = support_context(2, NULL);
+    wcodec_vectors *want = train_well(cpu, s, &rows, &on_cpu),
+                   *got = train_well(device, s, &rows, &on_device);
+    expect_same(got, &on_device, want, &on_cpu);
+    wcodec_vectors_destroy(got);
+    wcodec_vectors_destroy(want);
+    wcodec_context_destroy(cpu);
+    free(data);
+}
+
+/* Energies as SYSTEMS has them, of the published runs. */
+static void expect_golden(wcodec_context *device)
+{
+    const struct set s = {WCODEC_DTYPE_F16,      PUBLISHED, 1000, 64, 32, WCODEC_VECTORS_COMPAT,
+                          WCODEC_VECTORS_TRIMMED};
+    wcodec_vector_rows rows;
+    void *data = make(&s, &rows);
+    wcodec_vectors_destroy(train_well(device, &s, &rows, &on_device));
+    assert_int_equal(on_device.count, 8);
+    assert_true(fabs(on_device.at[7].energy - 0.287837) < 5e-7);
+    free(data);
+}
+
+static void expect_golden_log(wcodec_context *device)
+{
+    const struct set s = {WCODEC_DTYPE_F16,      PUBLISHED,           10000, 128, 256,
+                          WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_PLAIN};
+    wcodec_vector_rows rows;
+    void *data = make(&s, &rows);
+    wcodec_vectors_destroy(train_well(device, &s, &rows, &on_device));
+    assert_int_equal(on_device.count, 31);
+    assert_true(fabs(on_device.at[9].energy - 0.0099) < 5e-5);
+    assert_int_equal(on_device.at[9].changes, 4);
+    assert_int_equal(on_device.at[20].merged, 244);
+    assert_true(fabs(on_device.at[30].energy - 0.011276) < 5e-7);
+    free(data);
+}
+
+static void test_devices(void **state)
+{
+    static const char *const names[] = {"fake", "opencl", "cuda"};
+    (void)state;
+    for (size_t d = 0; d < sizeof names / sizeof names[0]; d++) {
+        struct support_allocator allocator;
+        struct logged logged;
+        setenv("WCODEC_FAKE", "", 1);
+        if (d > 0 && !support_load_plugin(names[d]))
+            continue;
+        wcodec_context *context = open_logged(names[d], &allocator, &logged, NULL);
+        if (context == NULL) {
+            print_message("%s: not tried\n", names[d]);
+            assert_true(d > 0);
+            continue;
+        }
+        for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+            try_set(context, &sets[i]);
+        expect_golden(context);
+        /* A processor takes its time for these. */
+        for (size_t i = 0; i < sizeof large / sizeof large[0] && d == 2; i++)
+            try_set(context, &large[i]);
+        if (d == 2)
+            expect_golden_log(context);
+        print_message("%s: trained\n%s", names[d], logged.text);
+        if (d > 0 || wcodec_fibers_supported())
+            assert_null(strstr(logged.text, "the CPU"));
+        wcodec_context_destroy(context);
+        assert_int_equal(allocator.balance, 0);
+    }
+    support_load_plugin(NULL);
+}
+
+static const struct set small = {WCODEC_DTYPE_F16,      PUBLISHED, 40, 8, 4, WCODEC_VECTORS_COMPAT,
+                                 WCODEC_VECTORS_TRIMMED};
+
+/* What the CPU is left to do it does: no kernels, ones that do not compile, no memory. */
+static void test_left_to_cpu(void **state)
+{
+    static const char *const modes[] = {"novectors", "late-nocoders", "memory-1",
+                                        "memory-2",  "memory-3",      "memory-4"};
+    wcodec_vector_rows rows;
+    wcodec_error err = {0};
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    void *data = make(&small, &rows);
+    wcodec_context *cpu = support_context(1, NULL);
+    wcodec_vectors *want = train_well(cpu, &small, &rows, &on_cpu);
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        struct support_allocator allocator;
+        struct logged logged;
+        setenv("WCODEC_FAKE", modes[i], 1);
+        wcodec_context *context = open_logged("fake", &allocator, &logged, &err);
+        assert_non_null(context);
+        wcodec_vectors *got = train_well(context, &small, &rows, &on_device);
+        expect_same(got, &on_device, want, &on_cpu);
+        if (strstr(logged.text, "the CPU does") == NULL)
+            fail_msg("%s: '%s'", modes[i], logged.text);
+        wcodec_vectors_destroy(got);
+        wcodec_context_destroy(context);
+        assert_int_equal(allocator.balance, 0);
+    }
+    setenv("WCODEC_FAKE", "", 1);
+    wcodec_vectors_destroy(want);
+    wcodec_context_destroy(cpu);
+    free(data);
+}
+
+/* A device that is lost at call number `at`; false: it was not called so often. Where the CPU may,
+ * it does all again, and no iteration is told of twice. */
+static bool lost_at(unsigned at, const char *backend, const struct set *s,
+                    const wcodec_vector_rows *rows, const wcodec_vectors *want)
+{
+    char mode[32];
+    struct support_allocator allocator;
+    struct logged logged;
+    wcodec_vectors *got = NULL;
+    wcodec_error err = {0};
+    snprintf(mode, sizeof mode, "lost-%u", at);
+    setenv("WCODEC_FAKE", mode, 1);
+    wcodec_context *context = open_logged(backend, &allocator, &logged, &err);
+    assert_non_null(context);
+    const wcodec_status status = train(context, s, rows, &on_device, &got, &err);
+    const bool lost = strstr(logged.text, "is used no more") != NULL;
+    if (strchr(backend, ',') != NULL || !lost) {
+        assert_int_equal(status, WCODEC_OK);
+        expect_same(got, &on_device, want, &on_cpu);
+    } else {
+        assert_int_equal(status, WCODEC_ERROR_DEVICE);
+        assert_non_null(strstr(err.text, "fell off its bus"));
+        assert_null(got);
+    }
+    wcodec_vectors_destroy(got);
+    wcodec_context_destroy(context);
+    assert_int_equal(allocator.balance, 0);
+    return lost;
+}
+
+static void test_lost(void **state)
+{
+    static const char *const backends[] = {"fake", "fake,cpu"};
+    struct set of[2] = {small, small};
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    of[1].schedule = WCODEC_VECTORS_BEST;
+    wcodec_context *cpu = support_context(1, NULL);
+    for (unsigned i = 0; i < 4; i++) {
+        const struct set *s = &of[i % 2];
+        wcodec_vector_rows rows;
+        void *data = make(s, &rows);
+        wcodec_vectors *want = train_well(cpu, s, &rows, &on_cpu);
+        unsigned calls = 1;
+        while (lost_at(calls, backends[i / 2], s, &rows, want))
+            calls += calls < 40 ? 1 : 7;
+        print_message("%s: lost at calls up to %u\n", backends[i / 2], calls);
+        assert_true(calls > 20);
+        wcodec_vectors_destroy(want);
+        free(data);
+    }
+    setenv("WCODEC_FAKE", "", 1);
+    wcodec_context_destroy(cpu);
+}
+
+/* Each allocation fails once. */
+static void test_memory(void **state)
+{
+    wcodec_vector_rows rows;
+    long fails = 0;
+    (void)state;
+    void *data = make(&small, &rows);
+    for (bool through = false; !through; fails++) {
+        struct support_allocator allocator;
+        wcodec_options options;
+        wcodec_context *context = NULL;
+        wcodec_vectors *vectors = NULL;
+        wcodec_error err = {0};
+        support_allocator_init(&allocator, fails);
+        wcodec_options_init(&options);
+        options.backend = "fake";
+        options.threads = 1;
+        options.allocator = allocator.allocator;
+        wcodec_status status = wcodec_context_create(&options, &context, &err);
+        if (status == WCODEC_OK)
+            status = train(context, &small, &rows, &on_device, &vectors, &err);
+        through = status == WCODEC_OK;
+        if (!through && status != WCODEC_ERROR_MEMORY && status != WCODEC_ERROR_BACKEND)
+            fail_msg("allocation %ld: %s", fails, err.text);
+        wcodec_vectors_destroy(vectors);
+        if (context != NULL)
+            wcodec_context_destroy(context);
+        assert_int_equal(allocator.balance, 0);
+    }
+    print_message("%ld allocations\n", fails - 1);
+    assert_true(fails > 8);
+    free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_devices),
+                                       cmocka_unit_test(test_left_to_cpu),
+                                       cmocka_unit_test(test_lost), cmocka_unit_test(test_memory)};
+    return cmocka_run_group_tests(tests, support_find_plugins, NULL);
+}
