@@ -57,8 +57,9 @@
  * tensors are coded in tiles. 12: tensors are measured. 13: products y = x W. 14: deltas are
  * applied, and tensors hashed; products with decoded elements; outliers of tiles are marked in the
  * work area; copies from one device to another. 15: leaves of other sizes; elements that differ
- * from those of another tensor. 16: rollouts of recurrent models. 17: anchors of vectors. */
-#define WCODEC_BACKEND_ABI 17u
+ * from those of another tensor. 16: rollouts of recurrent models. 17: anchors of vectors. 18:
+ * recurrent units over sequences. */
+#define WCODEC_BACKEND_ABI 18u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -83,6 +84,7 @@
     X(wcodec_rollout_plan) \
     X(wcodec_rollout_work) \
     X(wcodec_ensemble_rollout) \
+    X(wcodec_sequences) \
     X(wcodec_backend_vectors) \
     X(wcodec_vectors_shape) \
     X(wcodec_vectors_places) \
@@ -623,10 +625,15 @@ struct wcodec_backend_deltas {
                           wcodec_error *err);
 };
 
-/* An ensemble of recurrent models (wcodec/recurrent.h). */
+/* A recurrent unit by itself: wcodec_gru_form. */
+enum { WCODEC_UNIT_NONE, WCODEC_UNIT_BEFORE, WCODEC_UNIT_AFTER };
+
+/* An ensemble of recurrent models (wcodec/recurrent.h), or a unit by itself: as an ensemble of one
+ * member without stochastic values. */
 struct wcodec_rollout_sizes {
     uint32_t members, hidden, stochastic, inputs;
     uint32_t mode; /* wcodec_rssm_mode */
+    uint32_t unit; /* WCODEC_UNIT_NONE: an ensemble */
 };
 
 /* What of a member's weights its gates multiply. */
@@ -639,7 +646,8 @@ enum wcodec_rollout_matrix {
 
 /* How a device wants its weights, floats in memory of kind DEVICE: [members][parts][part_floats],
  * and after that the head, [hidden + stochastic]. A part has rows part * rows on of each gate's
- * matrices: W, U_z and U_r, U_h, column 0 of W [3][rows], the bias [3][rows]. A matrix of N rows,
+ * matrices: W, U_z and U_r, U_h, column 0 of W [3][rows], the bias [3][rows]; a unit by itself in
+ * place of that column c_h [rows], zeros [2][rows], and no head. A matrix of N rows,
  * those of one gate after those of the other, is [columns / 4][slices][N][4]: in slice s columns
  * s * columns on. What is none of the ensemble's is 0. */
 struct wcodec_rollout_plan {
@@ -651,6 +659,7 @@ struct wcodec_rollout_plan {
     uint32_t slices[WCODEC_ROLLOUT_MATRICES];
     uint32_t columns[WCODEC_ROLLOUT_MATRICES]; /* multiples of 4 */
     uint32_t vector;                           /* floats of a vector, in all slices */
+    uint32_t kept[WCODEC_ROLLOUT_MATRICES];    /* of them, the backend's own, as form and items */
     uint32_t partials;                         /* most slices of rows */
     uint64_t part_floats;                      /* a multiple of 4 */
 };
@@ -693,6 +702,20 @@ static inline struct wcodec_rollout_work wcodec_rollout_work(const struct wcodec
     return w;
 }
 
+/* Sequences that go through a unit by itself: binary32 at native addresses (on OpenCL, which has
+ * none, cl_mem that they begin), aligned to the element. Strides are numbers of elements. */
+struct wcodec_sequences {
+    const struct wcodec_rollout_plan *plan;
+    struct wcodec_memory *weights;
+    uint64_t values; /* [steps][sequences][inputs]; 0: there are no steps */
+    uint64_t hidden; /* [sequences][hidden]; 0: zeros */
+    uint64_t out;    /* [steps][sequences][hidden]; 0: not wanted */
+    uint64_t last;   /* as hidden, which it may be; 0: not wanted */
+    uint64_t values_step, values_sequence, out_step, out_sequence;
+    uint64_t steps, sequences; /* sequences not 0 */
+    bool reverse;              /* from the last step to the first */
+};
+
 struct wcodec_backend_rollouts {
     /* How the device would have such an ensemble; false: it does not take it. No device work. */
     bool (*plan)(struct wcodec_device *device, const struct wcodec_rollout_sizes *sizes,
@@ -703,6 +726,11 @@ struct wcodec_backend_rollouts {
      * the kernel. */
     wcodec_status (*run)(struct wcodec_queue *queue, const struct wcodec_ensemble_rollout *rollout,
                          wcodec_error *err);
+
+    /* Give all steps of all sequences to a queue of the caller's, by its native handle, without an
+     * allocation and without waiting. Likewise. */
+    wcodec_status (*run_sequences)(struct wcodec_device *device, uint64_t queue,
+                                   const struct wcodec_sequences *sequences, wcodec_error *err);
 };
 
 /* Rows that anchors are found for (lib/vectors). In memory of kind DEVICE a row has pitch elements,

@@ -137,8 +137,8 @@ stage_python_torch () {
     run_pytest python-torch tests/python/test_torch.py tests/python/test_ladder.py \
         tests/python/test_learn.py tests/python/test_checkpoint.py \
         tests/python/test_cuda.py tests/python/test_cuda_process.py \
-        tests/python/test_cuda_models.py tests/python/test_cuda_resident.py \
-        tests/python/test_cuda_transformers.py \
+        tests/python/test_cuda_models.py tests/python/test_cuda_nn.py \
+        tests/python/test_cuda_resident.py tests/python/test_cuda_transformers.py \
         tests/python/test_containers.py tests/python/test_convert.py \
         tests/python/test_distributed.py tests/python/test_distributed_load.py \
         tests/python/test_engines.py tests/python/test_documents.py \
@@ -147,7 +147,8 @@ stage_python_torch () {
         tests/python/test_vectors.py
     run_pytest python-torch -p tests.python.fake_device tests/python/test_cuda.py
     run_pytest python-torch -p tests.python.fake_resident tests/python/test_cuda_models.py \
-        tests/python/test_cuda_resident.py tests/python/test_cuda_transformers.py
+        tests/python/test_cuda_nn.py tests/python/test_cuda_resident.py \
+        tests/python/test_cuda_transformers.py
 }
 
 # Reports with all that draws them, and in Chromium.

@@ -69,7 +69,7 @@ struct wcodec_device {
     cu_function measures[WCODEC_MEASURES];
     cu_function deltas[WCODEC_DELTA_KERNELS];
     cu_function dense[WCODEC_DENSE_KERNELS];
-    cu_function rollouts[WCODEC_ROLLOUT_FORMS];
+    cu_function rollouts[2][WCODEC_ROLLOUT_FORMS]; /* of ensembles, of units by themselves */
     cu_function vectors[WCODEC_VECTORS_KERNELS];
     struct wcodec_cuda_blas blas;
     bool clusters;     /* of work-groups */

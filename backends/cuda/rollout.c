@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Rollouts of recurrent models (backends/kernels/rollout.h): members have clusters of work-groups
+/* Rollouts of recurrent models (backends/kernels/rollout.h), and units by themselves
+ * (backends/kernels/recurrence.h): members have clusters of work-groups
  * where the device has these. */
 #include "backends/cuda/cuda.h"
 
@@ -12,18 +13,19 @@ enum { ITEMS = 512, PARTS = 8, PARTS_MOST = 16 };
 cu_result wcodec_cuda_find_rollouts(struct wcodec_device *d)
 {
     cu_result result = 0;
-    for (unsigned k = 0; k < WCODEC_ROLLOUT_FORMS && result == 0; k++) {
+    for (unsigned k = 0; k < 2 * WCODEC_ROLLOUT_FORMS && result == 0; k++) {
+        const unsigned unit = k / WCODEC_ROLLOUT_FORMS, form = k % WCODEC_ROLLOUT_FORMS;
         char name[64];
-        snprintf(name, sizeof name, "wcodec_%s", wcodec_rollout_names[k]);
-        result = d->cu->module_function(&d->rollouts[k], d->module, name);
+        snprintf(name, sizeof name, "wcodec_%s", wcodec_rollout_names[unit][form]);
+        result = d->cu->module_function(&d->rollouts[unit][form], d->module, name);
         if (result == 0)
-            result = d->cu->function_set(d->rollouts[k], CU_FUNCTION_MAX_DYNAMIC_SHARED,
+            result = d->cu->function_set(d->rollouts[unit][form], CU_FUNCTION_MAX_DYNAMIC_SHARED,
                                          (int)d->limits.shared);
     }
     /* Kernels for older devices know nothing of clusters. */
     int built_for = 0;
     if (result == 0)
-        result = d->cu->function_get(&built_for, CU_FUNCTION_PTX_VERSION, d->rollouts[0]);
+        result = d->cu->function_get(&built_for, CU_FUNCTION_PTX_VERSION, d->rollouts[0][0]);
     d->clusters = built_for >= 90 && d->cu->launch_extended != NULL && d->cu->clusters != NULL;
     return result;
 }
@@ -36,21 +38,23 @@ static struct cu_launch_attribute cluster_of(uint32_t parts)
     return a;
 }
 
+static cu_function kernel_of(const struct wcodec_device *d, const struct wcodec_rollout_plan *p)
+{
+    return d->rollouts[p->sizes.unit != WCODEC_UNIT_NONE][p->form];
+}
+
 /* Can the device run a cluster of so many work-groups? More than 8 have to be allowed, and there
  * may be too few multiprocessors side by side. */
 static bool has_cluster(const struct wcodec_device *d, const struct wcodec_rollout_plan *p)
 {
-    const struct wcodec_ensemble_rollout rollout = {.plan = p};
-    struct wcodec_gpu_rollout l;
     int clusters = 0;
-    wcodec_gpu_launch_rollout(&rollout, 0, 0, &l);
     struct cu_launch_attribute attribute = cluster_of(p->parts);
     const struct cu_launch_config config = {
-        {p->parts, 1, 1}, {l.threads, 1, 1}, l.shared, NULL, &attribute, 1};
+        {p->parts, 1, 1}, {p->items, 1, 1}, wcodec_gpu_rollout_shared(p), NULL, &attribute, 1};
     if (p->parts > PARTS &&
-        d->cu->function_set(d->rollouts[p->form], CU_FUNCTION_LARGE_CLUSTERS, 1) != 0)
+        d->cu->function_set(kernel_of(d, p), CU_FUNCTION_LARGE_CLUSTERS, 1) != 0)
         return false;
-    return d->cu->clusters(&clusters, d->rollouts[p->form], &config) == 0 && clusters > 0;
+    return d->cu->clusters(&clusters, kernel_of(d, p), &config) == 0 && clusters > 0;
 }
 
 static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *sizes,
@@ -69,25 +73,57 @@ static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *siz
     return there;
 }
 
+/* early: may begin while the launch before it ends. */
+static cu_result launch(const struct wcodec_device *d, const struct wcodec_rollout_plan *p,
+                        uint32_t groups, cu_stream stream, bool early, void *argument)
+{
+    void *arguments[] = {argument};
+    struct cu_launch_attribute attributes[2];
+    unsigned count = 0;
+    if (p->parts > 1)
+        attributes[count++] = cluster_of(p->parts);
+    if (early) {
+        attributes[count] =
+            (struct cu_launch_attribute){.id = CU_LAUNCH_PROGRAMMATIC_SERIALIZATION};
+        attributes[count++].value.allowed = 1;
+    }
+    const uint32_t shared = wcodec_gpu_rollout_shared(p);
+    const struct cu_launch_config config = {{groups, 1, 1}, {p->items, 1, 1}, shared,
+                                            stream,         attributes,       count};
+    return count > 0 ? d->cu->launch_extended(&config, kernel_of(d, p), arguments, NULL)
+                     : d->cu->launch(kernel_of(d, p), groups, 1, 1, p->items, 1, 1, shared, stream,
+                                     arguments, NULL);
+}
+
 static wcodec_status run(struct wcodec_queue *q, const struct wcodec_ensemble_rollout *rollout,
                          wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
     const struct wcodec_rollout_plan *p = rollout->plan;
-    struct wcodec_gpu_rollout l;
+    struct wcodec_rollout_launch l;
     wcodec_gpu_launch_rollout(rollout, rollout->weights->address, rollout->work->address, &l);
-    void *arguments[] = {&l.arguments};
-    struct cu_launch_attribute attribute = cluster_of(p->parts);
-    const struct cu_launch_config config = {{l.groups, 1, 1}, {l.threads, 1, 1}, l.shared,
-                                            q->stream,        &attribute,        1};
+    const wcodec_status status = wcodec_cuda_enter(d, err);
+    if (status != WCODEC_OK)
+        return status;
+    const cu_result result = launch(d, p, p->sizes.members * p->parts, q->stream, false, &l);
+    return wcodec_cuda_leave(d, result, p->parts > 1 ? "cuLaunchKernelEx" : "cuLaunchKernel", err);
+}
+
+/* As many sequences at a time as there are multiprocessors for. */
+static wcodec_status run_sequences(struct wcodec_device *d, uint64_t queue,
+                                   const struct wcodec_sequences *sequences, wcodec_error *err)
+{
+    const struct wcodec_rollout_plan *p = sequences->plan;
+    struct wcodec_recurrence_launch l;
+    wcodec_gpu_launch_sequences(sequences, d->limits.units / p->parts, sequences->weights->address,
+                                &l);
     const wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         return status;
     const cu_result result =
-        p->parts > 1 ? d->cu->launch_extended(&config, d->rollouts[p->form], arguments, NULL)
-                     : d->cu->launch(d->rollouts[p->form], l.groups, 1, 1, l.threads, 1, 1,
-                                     l.shared, q->stream, arguments, NULL);
-    return wcodec_cuda_leave(d, result, p->parts > 1 ? "cuLaunchKernelEx" : "cuLaunchKernel", err);
+        launch(d, p, l.members * p->parts, (cu_stream)(uintptr_t)queue, d->early_launches, &l);
+    wcodec_cuda_leave(d, 0, "", NULL);
+    return result != 0 ? wcodec_cuda_launch_failed(d, result, err) : WCODEC_OK;
 }
 
-const struct wcodec_backend_rollouts wcodec_cuda_rollouts = {plan, run};
+const struct wcodec_backend_rollouts wcodec_cuda_rollouts = {plan, run, run_sequences};

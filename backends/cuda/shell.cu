@@ -11,6 +11,7 @@
 #include "backends/kernels/product_coded.h"
 #include "backends/kernels/product_int8.h"
 #include "backends/kernels/product_transposed.h"
+#include "backends/kernels/recurrence.h"
 #include "backends/kernels/rollout.h"
 #include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
@@ -190,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(128)
 }
 
 /* Weights in registers: a work-group has all of a multiprocessor's. */
-#define WCODEC_ROLLOUT_KERNEL(name, gates, reset) \
+#define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) \
     extern "C" __global__ void __launch_bounds__(512, 1) \
         wcodec_##name(const __grid_constant__ wcodec_rollout_launch launch) \
     { \
@@ -202,6 +203,18 @@ extern "C" __global__ void __launch_bounds__(128)
                             WCODEC_SHARED(&warp, float, wcodec_shared_base(&warp)), \
                             wcodec_shared_base(&warp)); \
         wcodec_rollout_kernel(gates, reset, &warp, &rollout, &launch); \
+    } \
+    extern "C" __global__ void __launch_bounds__(512, 1) \
+        wcodec_##unit(const __grid_constant__ wcodec_recurrence_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        struct wcodec_recurrence recurrence; \
+        recurrence.of.item = wcodec_thread(&warp); \
+        recurrence.of.items = wcodec_threads(&warp); \
+        wcodec_recurrence_open(&recurrence, &launch, wcodec_group(&warp), \
+                               WCODEC_SHARED(&warp, float, wcodec_shared_base(&warp)), \
+                               wcodec_shared_base(&warp)); \
+        wcodec_recurrence_kernel(inputs, gates, reset, &warp, &recurrence, &launch); \
     }
 #include "backends/kernels/rollouts.def"
 

@@ -7,9 +7,10 @@
 #include "backends/cpu/batch.h"
 #include "backends/emulate/lanes.h"
 #include "backends/gpu/rollout.h"
+#include "backends/kernels/recurrence.h"
 #include "backends/kernels/rollout.h"
 
-enum { SEED = 1, ITEMS = 128, SHARED = 64 << 10 };
+enum { SEED = 1, ITEMS = 128, SHARED = 64 << 10, TOGETHER = 3 /* sequences at a time */ };
 
 static bool plan(struct wcodec_device *device, const struct wcodec_rollout_sizes *sizes,
                  struct wcodec_rollout_plan *plan)
@@ -23,6 +24,7 @@ static bool plan(struct wcodec_device *device, const struct wcodec_rollout_sizes
 /* A launch, and what its kernel holds. */
 struct run {
     const struct wcodec_rollout_launch *launch;
+    const struct wcodec_recurrence_launch *sequences;
     unsigned form;
 };
 
@@ -34,7 +36,7 @@ static void run_lane(struct wcodec_warp *warp, const void *argument)
                         WCODEC_SHARED(warp, float, wcodec_shared_base(warp)),
                         wcodec_shared_base(warp));
     switch (run->form) {
-#define WCODEC_ROLLOUT_KERNEL(name, gates, reset) \
+#define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) \
     case WCODEC_ROLLOUT_##name: \
         wcodec_rollout_kernel(gates, reset, warp, &r, run->launch); \
         break;
@@ -43,21 +45,60 @@ static void run_lane(struct wcodec_warp *warp, const void *argument)
     }
 }
 
-static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_ensemble_rollout *rollout,
-                         wcodec_error *err)
+static void run_sequences_lane(struct wcodec_warp *warp, const void *argument)
 {
-    struct wcodec_gpu_rollout l;
+    const struct run *run = argument;
+    struct wcodec_recurrence s = {
+        .of = {.item = wcodec_thread(warp), .items = wcodec_threads(warp)}};
+    wcodec_recurrence_open(&s, run->sequences, wcodec_group(warp),
+                           WCODEC_SHARED(warp, float, wcodec_shared_base(warp)),
+                           wcodec_shared_base(warp));
+    switch (run->form) {
+#define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) \
+    case WCODEC_ROLLOUT_##name: \
+        wcodec_recurrence_kernel(inputs, gates, reset, warp, &s, run->sequences); \
+        break;
+#include "backends/kernels/rollouts.def"
+#undef WCODEC_ROLLOUT_KERNEL
+    }
+}
+
+static wcodec_status launch(const struct wcodec_host *host, const struct wcodec_rollout_plan *p,
+                            uint32_t groups,
+                            void (*lane)(struct wcodec_warp *warp, const void *argument),
+                            const struct run *argument, wcodec_error *err)
+{
     struct wcodec_fibers *fibers = wcodec_fibers_create();
     if (fibers == NULL)
-        return queue->device->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
-    wcodec_gpu_launch_rollout(rollout, (uint64_t)(uintptr_t)rollout->weights->data,
-                              (uint64_t)(uintptr_t)rollout->work->data, &l);
-    const struct run argument = {&l.arguments, rollout->plan->form};
-    const struct wcodec_lanes_launch lanes = {run_lane,  &argument, l.groups,
-                                              l.threads, l.shared,  SEED};
+        return host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
+    const struct wcodec_lanes_launch lanes = {
+        lane, argument, groups, p->items, wcodec_gpu_rollout_shared(p), SEED};
     wcodec_lanes_run(fibers, &lanes);
     wcodec_fibers_destroy(fibers);
     return WCODEC_OK;
 }
 
-const struct wcodec_backend_rollouts wcodec_emulated_rollouts = {plan, run};
+static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_ensemble_rollout *rollout,
+                         wcodec_error *err)
+{
+    const struct wcodec_rollout_plan *p = rollout->plan;
+    struct wcodec_rollout_launch l;
+    wcodec_gpu_launch_rollout(rollout, (uint64_t)(uintptr_t)rollout->weights->data,
+                              (uint64_t)(uintptr_t)rollout->work->data, &l);
+    return launch(queue->device->host, p, p->sizes.members * p->parts, run_lane,
+                  &(struct run){.launch = &l, .form = p->form}, err);
+}
+
+static wcodec_status run_sequences(struct wcodec_device *device, uint64_t queue,
+                                   const struct wcodec_sequences *sequences, wcodec_error *err)
+{
+    const struct wcodec_rollout_plan *p = sequences->plan;
+    struct wcodec_recurrence_launch l;
+    (void)queue;
+    wcodec_gpu_launch_sequences(sequences, TOGETHER, (uint64_t)(uintptr_t)sequences->weights->data,
+                                &l);
+    return launch(device->host, p, l.members * p->parts, run_sequences_lane,
+                  &(struct run){.sequences = &l, .form = p->form}, err);
+}
+
+const struct wcodec_backend_rollouts wcodec_emulated_rollouts = {plan, run, run_sequences};

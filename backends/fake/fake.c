@@ -751,7 +751,19 @@ static wcodec_status fake_run_rollout(struct wcodec_queue *queue,
     return status == WCODEC_OK ? wcodec_emulated_rollouts.run(queue, rollout, err) : status;
 }
 
-static const struct wcodec_backend_rollouts fake_rollouts = {fake_plan_rollout, fake_run_rollout};
+static wcodec_status fake_run_sequences(struct wcodec_device *device, uint64_t queue,
+                                        const struct wcodec_sequences *sequences, wcodec_error *err)
+{
+    wcodec_status status = begin_call(err);
+    if (status == WCODEC_OK && is_late("late-nocoders"))
+        status = fail(err, WCODEC_ERROR_UNSUPPORTED, "the fake compiler made no kernel of it");
+    return status == WCODEC_OK
+               ? wcodec_emulated_rollouts.run_sequences(device, queue, sequences, err)
+               : status;
+}
+
+static const struct wcodec_backend_rollouts fake_rollouts = {fake_plan_rollout, fake_run_rollout,
+                                                             fake_run_sequences};
 
 static bool fake_takes_vectors(struct wcodec_device *device,
                                const struct wcodec_vectors_shape *shape)

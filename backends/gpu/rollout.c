@@ -5,15 +5,22 @@
 
 enum { MATRICES = WCODEC_ROLLOUT_MATRICES };
 
-const char *const wcodec_rollout_names[WCODEC_ROLLOUT_FORMS] = {
-#define WCODEC_ROLLOUT_KERNEL(name, gates, reset) #name,
+const char *const wcodec_rollout_names[2][WCODEC_ROLLOUT_FORMS] = {
+    {
+#define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) #name,
 #include "backends/kernels/rollouts.def"
 #undef WCODEC_ROLLOUT_KERNEL
+    },
+    {
+#define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) #unit,
+#include "backends/kernels/rollouts.def"
+#undef WCODEC_ROLLOUT_KERNEL
+    },
 };
 
-/* Columns that stay in registers, of U_z and U_r and of U_h. */
-static const uint32_t held[WCODEC_ROLLOUT_FORMS][2] = {
-#define WCODEC_ROLLOUT_KERNEL(name, gates, reset) {gates, reset},
+/* Columns that stay in registers: of W, of a unit by itself alone, of U_z and U_r, of U_h. */
+static const uint32_t held[WCODEC_ROLLOUT_FORMS][MATRICES] = {
+#define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) {inputs, gates, reset},
 #include "backends/kernels/rollouts.def"
 #undef WCODEC_ROLLOUT_KERNEL
 };
@@ -31,10 +38,53 @@ static uint32_t most(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
+/* Of a unit by itself: what an input takes, and sums of W. */
+static uint32_t inputs_vector(const struct wcodec_rollout_plan *p)
+{
+    return p->slices[WCODEC_ROLLOUT_W] * p->columns[WCODEC_ROLLOUT_W];
+}
+
+static uint32_t inputs_partials(const struct wcodec_rollout_plan *p)
+{
+    return 4 * divide_up(p->slices[WCODEC_ROLLOUT_W] * gates_of[WCODEC_ROLLOUT_W] * p->rows, 4);
+}
+
+/* Slices of all rows of a part's matrix: floats of a column of each. */
+static uint64_t slices_of(const struct wcodec_rollout_plan *p, unsigned matrix)
+{
+    return (uint64_t)p->slices[matrix] * gates_of[matrix] * p->rows;
+}
+
 static uint64_t shared_bytes(const struct wcodec_rollout_plan *p)
 {
-    return sizeof(float) *
-           (uint64_t)WCODEC_ROLLOUT_SHARED(p->vector, p->sizes.stochastic, p->rows, p->partials);
+    uint64_t floats =
+        WCODEC_ROLLOUT_SHARED((uint64_t)p->vector, p->sizes.stochastic, p->rows, p->partials);
+    if (p->sizes.unit != WCODEC_UNIT_NONE)
+        floats = WCODEC_RECURRENCE_SHARED((uint64_t)p->vector, p->rows, p->partials,
+                                          inputs_vector(p), inputs_partials(p));
+    for (unsigned m = 0; m < MATRICES; m++)
+        floats += p->kept[m] * slices_of(p, m);
+    return sizeof(float) * floats;
+}
+
+/* What is not held and has room stays in shared memory: all of W, which a unit by itself reads in
+ * each step; as much of U_z and U_r as of U_h. */
+static void keep(const struct wcodec_gpu_rollout_limits *limits, struct wcodec_rollout_plan *p)
+{
+    uint64_t room = (limits->shared - shared_bytes(p)) / sizeof(float), rest = 0;
+    uint32_t left[MATRICES];
+    for (unsigned m = 0; m < MATRICES; m++)
+        left[m] = p->columns[m] - (m == WCODEC_ROLLOUT_W && p->sizes.unit == WCODEC_UNIT_NONE
+                                       ? p->columns[m]
+                                       : held[p->form][m]);
+    if (left[WCODEC_ROLLOUT_W] * slices_of(p, WCODEC_ROLLOUT_W) <= room) {
+        p->kept[WCODEC_ROLLOUT_W] = left[WCODEC_ROLLOUT_W];
+        room -= left[WCODEC_ROLLOUT_W] * slices_of(p, WCODEC_ROLLOUT_W);
+    }
+    for (unsigned m = WCODEC_ROLLOUT_GATES; m < MATRICES; m++)
+        rest += left[m] * slices_of(p, m);
+    for (unsigned m = WCODEC_ROLLOUT_GATES; m < MATRICES && rest > 0; m++)
+        p->kept[m] = (uint32_t)(left[m] * (room < rest ? room : rest) / rest / 4 * 4);
 }
 
 /* By so many parts; false: there are too few work-items, or there is too little shared memory. */
@@ -51,25 +101,47 @@ static bool cut(const struct wcodec_rollout_sizes *s,
     for (unsigned m = 0; m < MATRICES; m++) {
         const uint32_t rows = gates_of[m] * p->rows,
                        columns = m == WCODEC_ROLLOUT_W ? s->inputs : s->hidden,
-                       held_columns = m == WCODEC_ROLLOUT_W ? 0 : held[form][m - 1],
+                       held_columns =
+                           m == WCODEC_ROLLOUT_W && s->unit == WCODEC_UNIT_NONE ? 0 : held[form][m],
                        slices = most(1, limits->items / rows);
         p->columns[m] = most(held_columns, 4 * divide_up(divide_up(columns, slices), 4));
         p->slices[m] = divide_up(columns, p->columns[m]);
         if (held_columns > 0 && p->slices[m] * rows > limits->items)
             return false;
-        p->vector = most(p->vector, p->slices[m] * p->columns[m]);
-        p->partials = most(p->partials, 4 * divide_up(p->slices[m] * rows, 4));
+        /* A unit by itself has another place for its inputs. */
+        if (m != WCODEC_ROLLOUT_W || s->unit == WCODEC_UNIT_NONE) {
+            p->vector = most(p->vector, p->slices[m] * p->columns[m]);
+            p->partials = most(p->partials, 4 * divide_up(p->slices[m] * rows, 4));
+        }
         floats += (uint64_t)rows * p->slices[m] * p->columns[m];
     }
     p->part_floats = (floats + 3) / 4 * 4;
-    return shared_bytes(p) <= limits->shared;
+    if (shared_bytes(p) > limits->shared)
+        return false;
+    if (limits->registers)
+        keep(limits, p);
+    return true;
 }
 
-/* Do registers hold all of U? */
-static bool holds_all(const struct wcodec_rollout_plan *p)
+/* Do registers hold all of U, and of W if it counts? */
+static bool holds_all(const struct wcodec_rollout_plan *p, bool inputs)
 {
-    return p->columns[WCODEC_ROLLOUT_GATES] <= held[p->form][0] &&
-           p->columns[WCODEC_ROLLOUT_RESET] <= held[p->form][1];
+    return (!inputs || p->columns[WCODEC_ROLLOUT_W] <= held[p->form][WCODEC_ROLLOUT_W]) &&
+           p->columns[WCODEC_ROLLOUT_GATES] <= held[p->form][WCODEC_ROLLOUT_GATES] &&
+           p->columns[WCODEC_ROLLOUT_RESET] <= held[p->form][WCODEC_ROLLOUT_RESET];
+}
+
+/* As few parts as hold all weights, by the forms up to `last`; a part that holds less is the faster
+ * one of two. */
+static bool hold(const struct wcodec_rollout_sizes *s,
+                 const struct wcodec_gpu_rollout_limits *limits, unsigned last, bool inputs,
+                 struct wcodec_rollout_plan *plan)
+{
+    for (uint32_t parts = 1; limits->registers && parts <= limits->parts; parts *= 2)
+        for (unsigned form = 1; form <= last; form++)
+            if (cut(s, limits, form, parts, plan) && holds_all(plan, inputs))
+                return true;
+    return false;
 }
 
 bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
@@ -79,52 +151,89 @@ bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
     /* Sums of a loss have an item each. */
     if (limits->items < WCODEC_ROLLOUT_LOSS_ITEMS)
         return false;
-    /* As few parts as hold all weights; a part that holds less is the faster one of two. */
-    for (uint32_t parts = 1; limits->registers && parts <= limits->parts; parts *= 2)
-        for (unsigned form = 1; form < WCODEC_ROLLOUT_FORMS; form++)
-            if (cut(sizes, limits, form, parts, plan) && holds_all(plan))
-                return true;
+    /* Parts of a unit by itself that hold less have its weights sooner, and few read W in each
+     * step. */
+    if (sizes->unit != WCODEC_UNIT_NONE &&
+        (hold(sizes, limits, 1, true, plan) || hold(sizes, limits, 1, false, plan)))
+        return true;
+    if (hold(sizes, limits, WCODEC_ROLLOUT_FORMS - 1, false, plan))
+        return true;
     /* Else all parts read, unless there is too little to be read; with registers for what is on its
-     * way, so that none hold weights. */
+     * way, so that few hold weights. */
     uint32_t parts = limits->parts;
     while (parts > 1 && sizes->hidden / parts < 32)
         parts /= 2;
-    return cut(sizes, limits, 0, parts, plan);
+    return (limits->registers && cut(sizes, limits, 1, parts, plan)) ||
+           cut(sizes, limits, 0, parts, plan);
+}
+
+uint32_t wcodec_gpu_rollout_shared(const struct wcodec_rollout_plan *p)
+{
+    return (uint32_t)shared_bytes(p);
+}
+
+/* How weights are cut. */
+static void put_cut(const struct wcodec_rollout_plan *p, uint64_t weights,
+                    struct wcodec_rollout_launch *l)
+{
+    *l = (struct wcodec_rollout_launch){
+        .weights = weights,
+        .part_floats = p->part_floats,
+        .parts = p->parts,
+        .rows = p->rows,
+        .hidden_count = p->sizes.hidden,
+        .inputs = p->sizes.inputs,
+        .vector = p->vector,
+        .partials = p->partials,
+    };
+    for (unsigned m = 0; m < MATRICES; m++)
+        l->cut[m] = (struct wcodec_rollout_cut){p->slices[m], p->columns[m], p->kept[m]};
 }
 
 void wcodec_gpu_launch_rollout(const struct wcodec_ensemble_rollout *r, uint64_t weights,
-                               uint64_t work, struct wcodec_gpu_rollout *l)
+                               uint64_t work, struct wcodec_rollout_launch *l)
 {
     const struct wcodec_rollout_plan *p = r->plan;
     const struct wcodec_rollout_sizes *s = &p->sizes;
     const struct wcodec_rollout_work w = wcodec_rollout_work(p, r->steps, r->alike);
     const uint64_t size = sizeof(float);
-    *l = (struct wcodec_gpu_rollout){
-        .groups = s->members * p->parts,
-        .threads = p->items,
-        .shared = (uint32_t)shared_bytes(p),
-        .arguments = {.weights = weights,
-                      .head = weights + size * s->members * p->parts * p->part_floats,
-                      .features = work + size * w.features,
-                      .hidden = work + size * w.hidden,
-                      .stay = work + size * w.stay,
-                      .loss = work + size * w.loss,
-                      .squares = work + size * w.squares,
-                      .entropy = work + size * w.entropy,
-                      .last = work + size * w.last,
-                      .part_floats = p->part_floats,
-                      .parts = p->parts,
-                      .rows = p->rows,
-                      .hidden_count = s->hidden,
-                      .hidden_stride = r->alike ? 0 : s->hidden,
-                      .stochastic = s->stochastic,
-                      .inputs = s->inputs,
-                      .steps = r->steps,
-                      .mode = s->mode,
-                      .seed = r->seed,
-                      .vector = p->vector,
-                      .partials = p->partials,
-                      .bounded = r->bounded}};
-    for (unsigned m = 0; m < MATRICES; m++)
-        l->arguments.cut[m] = (struct wcodec_rollout_cut){p->slices[m], p->columns[m]};
+    put_cut(p, weights, l);
+    l->head = weights + size * s->members * p->parts * p->part_floats;
+    l->features = work + size * w.features;
+    l->hidden = work + size * w.hidden;
+    l->stay = work + size * w.stay;
+    l->loss = work + size * w.loss;
+    l->squares = work + size * w.squares;
+    l->entropy = work + size * w.entropy;
+    l->last = work + size * w.last;
+    l->hidden_stride = r->alike ? 0 : s->hidden;
+    l->stochastic = s->stochastic;
+    l->steps = r->steps;
+    l->mode = s->mode;
+    l->seed = r->seed;
+    l->bounded = r->bounded;
+}
+
+void wcodec_gpu_launch_sequences(const struct wcodec_sequences *q, uint32_t members,
+                                 uint64_t weights, struct wcodec_recurrence_launch *l)
+{
+    const struct wcodec_rollout_plan *p = q->plan;
+    *l = (struct wcodec_recurrence_launch){
+        .values = q->values,
+        .begin = q->hidden,
+        .out = q->out,
+        .last = q->last,
+        .values_step = q->values_step,
+        .values_sequence = q->values_sequence,
+        .out_step = q->out_step,
+        .out_sequence = q->out_sequence,
+        .steps = q->steps,
+        .sequences = q->sequences,
+        .members = q->sequences < members ? (uint32_t)q->sequences : most(members, 1),
+        .after = p->sizes.unit == WCODEC_UNIT_AFTER,
+        .reverse = q->reverse,
+        .inputs_vector = inputs_vector(p),
+        .inputs_partials = inputs_partials(p),
+    };
+    put_cut(p, weights, &l->of);
 }

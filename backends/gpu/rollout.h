@@ -1,22 +1,22 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Launches of the kernels of backends/kernels/rollout.h. */
+/* Launches of the kernels of backends/kernels/rollout.h and recurrence.h. */
 #ifndef WCODEC_GPU_ROLLOUT_H
 #define WCODEC_GPU_ROLLOUT_H
 
 #include "backends/backend.h"
-#include "backends/kernels/rollout_launch.h"
+#include "backends/kernels/recurrence_launch.h"
 
 enum wcodec_rollout_form {
-#define WCODEC_ROLLOUT_KERNEL(name, gates, reset) WCODEC_ROLLOUT_##name,
+#define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) WCODEC_ROLLOUT_##name,
 #include "backends/kernels/rollouts.def"
 #undef WCODEC_ROLLOUT_KERNEL
     WCODEC_ROLLOUT_FORMS
 };
 
-/* "rollout_32" */
-extern const char *const wcodec_rollout_names[WCODEC_ROLLOUT_FORMS];
+/* "rollout_32", and "recurrence_32" of a unit by itself. */
+extern const char *const wcodec_rollout_names[2][WCODEC_ROLLOUT_FORMS];
 
 struct wcodec_gpu_rollout_limits {
     uint32_t items;  /* of a work-group: none has room with less than WCODEC_ROLLOUT_LOSS_ITEMS */
@@ -30,13 +30,16 @@ bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
                              const struct wcodec_gpu_rollout_limits *limits,
                              struct wcodec_rollout_plan *plan);
 
-struct wcodec_gpu_rollout {
-    uint32_t groups, threads, shared;
-    struct wcodec_rollout_launch arguments;
-};
+/* Bytes of shared memory that a work-group takes. */
+uint32_t wcodec_gpu_rollout_shared(const struct wcodec_rollout_plan *plan);
 
-/* weights, work: addresses of the memory. */
+/* Of plan->parts work-groups for each member, of plan->items. weights, work: addresses of the
+ * memory. */
 void wcodec_gpu_launch_rollout(const struct wcodec_ensemble_rollout *rollout, uint64_t weights,
-                               uint64_t work, struct wcodec_gpu_rollout *launch);
+                               uint64_t work, struct wcodec_rollout_launch *launch);
+
+/* Likewise, for each of launch->members. members: most sequences at a time. */
+void wcodec_gpu_launch_sequences(const struct wcodec_sequences *sequences, uint32_t members,
+                                 uint64_t weights, struct wcodec_recurrence_launch *launch);
 
 #endif

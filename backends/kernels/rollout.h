@@ -2,45 +2,13 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Rollouts of an ensemble's members over all their steps in one launch (lib/recurrent/rollout.c is
- * the reference, wcodec_rssm_run_member()).
- *
- * A member has one work-group, or several, its parts: those of a cluster, which write to each
- * other's shared memory. Each part has some rows of all matrices, and all hidden values; what it
- * makes of its rows goes to all parts, twice a step: r h, and h'. The loss, which is input 0 of
- * the next step, each makes for itself.
- *
- * Work-items are not in warps: they have rows and slices of columns (rollout_launch.h), and sums
- * of slices go to shared memory, to be added there in order. Weights of U stay in registers where a
- * work-item has few (held), or are read from memory in each step. */
+ * the reference, wcodec_rssm_run_member()), each by its parts (rollout_parts.h): these meet twice a
+ * step, for r h, and for h'. The loss, which is input 0 of the next step, each makes for itself. */
 #ifndef WCODEC_KERNELS_ROLLOUT_H
 #define WCODEC_KERNELS_ROLLOUT_H
 
 #include "backends/kernels/functions.h"
-#include "backends/kernels/rollout_launch.h"
-
-/* What a work-item works with. */
-struct wcodec_rollout {
-    uint32_t item, items;
-    uint32_t part;
-    uint64_t member;
-    uint64_t matrices[3];             /* addresses of the part's W, U_z and U_r, U_h */
-    uint64_t first;                   /* [3][rows]: weights of input 0 */
-    uint64_t bias;                    /* [3][rows] */
-    uint64_t stay;                    /* [3][rows]: what W and the bias add in all steps */
-    WCODEC_GROUP_LOCAL float *h, *rh; /* vectors: hidden values; before the first step features */
-    WCODEC_GROUP_LOCAL float *p;      /* e to the stochastic values' logits */
-    WCODEC_GROUP_LOCAL uint32_t *chosen; /* hidden values that are these logits */
-    WCODEC_GROUP_LOCAL float *head;      /* [vector], with zeros, then of stochastic values */
-    WCODEC_GROUP_LOCAL float *z;         /* of the part's rows */
-    WCODEC_GROUP_LOCAL float *sums;      /* of slices: of U_h, then of W, and of U_z and U_r */
-    WCODEC_GROUP_LOCAL float *found;     /* [6][WCODEC_ROLLOUT_LOSS_ITEMS] */
-    uint32_t barriers;                   /* shared address: of r h, and of h */
-    float shift;                         /* is subtracted from logits before e to them */
-    /* Of rows that have this item's number: what inputs add, and their first one by; where its
-     * slices' columns begin. */
-    float own_stay[2], own_first[2];
-    uint32_t own_column[2];
-};
+#include "backends/kernels/rollout_parts.h"
 
 /* Rows of `found`. */
 enum {
@@ -52,19 +20,6 @@ enum {
     WCODEC_ROLLOUT_ENTROPY
 };
 
-/* Numbers that are waited for together. */
-#define WCODEC_ROLLOUT_AT_ONCE 4
-
-WCODEC_DEVICE_FUNCTION float wcodec_rollout_float(uint64_t address, uint64_t i)
-{
-    return ((const WCODEC_GLOBAL float *)address)[i];
-}
-
-WCODEC_DEVICE_FUNCTION void wcodec_rollout_put(uint64_t address, uint64_t i, float v)
-{
-    ((WCODEC_GLOBAL float *)address)[i] = v;
-}
-
 /* Where things are. shared: of the work-group, as WCODEC_ROLLOUT_SHARED() has it, and its address.
  */
 WCODEC_DEVICE_FUNCTION void wcodec_rollout_open(struct wcodec_rollout *r,
@@ -73,15 +28,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_open(struct wcodec_rollout *r,
                                                 uint32_t address)
 {
     const uint32_t stochastic = (l->stochastic + 3) & ~3u;
-    uint64_t at = l->weights + 4 * (uint64_t)group * l->part_floats;
+    wcodec_rollout_open_part(r, l, group);
     r->member = group / l->parts;
-    r->part = group % l->parts;
-    for (uint32_t m = 0; m < 3; m++) {
-        r->matrices[m] = at;
-        at += (uint64_t)4 * (3 - m) * l->rows * l->cut[m].slices * l->cut[m].columns;
-    }
-    r->first = at;
-    r->bias = r->first + 12 * l->rows;
     r->stay = l->stay + 12 * (uint64_t)group * l->rows;
     r->barriers = address;
     r->h = shared + 4;
@@ -90,107 +38,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_open(struct wcodec_rollout *r,
     r->chosen = (WCODEC_GROUP_LOCAL uint32_t *)(r->p + stochastic);
     r->head = r->p + 2 * stochastic;
     r->z = r->head + l->vector + stochastic;
-    r->sums = r->z + ((l->rows + 3) & ~3u);
-    r->found = r->sums + 2 * l->partials;
+    r->sums[WCODEC_ROLLOUT_OF_RESET] = r->z + ((l->rows + 3) & ~3u);
+    r->sums[WCODEC_ROLLOUT_OF_GATES] = r->sums[WCODEC_ROLLOUT_OF_RESET] + l->partials;
+    r->sums[WCODEC_ROLLOUT_OF_INPUTS] = r->sums[WCODEC_ROLLOUT_OF_GATES];
+    r->found = r->sums[WCODEC_ROLLOUT_OF_GATES] + l->partials;
     r->shift = WCODEC_ROLLOUT_BOUND;
-    r->own_column[0] = r->item / (2 * l->rows) * l->cut[1].columns;
-    r->own_column[1] = r->item / l->rows * l->cut[2].columns;
-}
-
-/* The first columns of a work-item's slice: their weights stay in registers. */
-WCODEC_DEVICE_FUNCTION void wcodec_rollout_hold(const uint32_t count,
-                                                const struct wcodec_rollout *r,
-                                                const struct wcodec_rollout_launch *l,
-                                                const uint32_t matrix, float *held)
-{
-    const uint32_t all = l->cut[matrix].slices * (3 - matrix) * l->rows;
-    WCODEC_UNROLL_ALL
-    for (uint32_t c = 0; c < count; c += 4) {
-        held[c] = held[c + 1] = held[c + 2] = held[c + 3] = 0;
-        if (r->item < all && c < l->cut[matrix].columns)
-            WCODEC_LOAD_FLOATS(held + c, (const WCODEC_GLOBAL float *)r->matrices[matrix] +
-                                             (uint64_t)4 * (c / 4 * all + r->item));
-    }
-}
-
-/* What a slice of a row adds from column `begin` on, to four sums. */
-WCODEC_DEVICE_FUNCTION void wcodec_rollout_read(const struct wcodec_rollout *r,
-                                                const struct wcodec_rollout_launch *l,
-                                                const uint32_t matrix, uint32_t begin, uint32_t at,
-                                                const WCODEC_GROUP_LOCAL float *from, float *sum)
-{
-    const uint32_t all = l->cut[matrix].slices * (3 - matrix) * l->rows,
-                   columns = l->cut[matrix].columns;
-    const WCODEC_GLOBAL float *weights =
-        (const WCODEC_GLOBAL float *)r->matrices[matrix] + (uint64_t)4 * (begin / 4 * all + at);
-    WCODEC_UNROLL_MANY
-    for (uint32_t c = begin; c < columns; c += 4, weights += (uint64_t)4 * all) {
-        float v[4], w[4];
-        WCODEC_LOAD_FLOATS(w, weights);
-        WCODEC_TAKE_FLOATS(v, from + c);
-        WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < 4; i++)
-            sum[i] += w[i] * v[i];
-    }
-}
-
-/* Parts meet without their work-items, so that sums of U_z and U_r may still be read when those of
- * U_h are made: both have a place. */
-WCODEC_DEVICE_FUNCTION WCODEC_GROUP_LOCAL float *
-wcodec_rollout_sums(const struct wcodec_rollout *r, const struct wcodec_rollout_launch *l,
-                    const uint32_t matrix)
-{
-    return matrix == WCODEC_ROLLOUT_OF_RESET ? r->sums : r->sums + l->partials;
-}
-
-/* Sums of slices of a matrix times a vector. held: of `count` columns, as above; none of W. */
-WCODEC_DEVICE_FUNCTION void wcodec_rollout_slices(const uint32_t count,
-                                                  const struct wcodec_rollout *r,
-                                                  const struct wcodec_rollout_launch *l,
-                                                  const uint32_t matrix, const float *held,
-                                                  const WCODEC_GROUP_LOCAL float *vector)
-{
-    const uint32_t rows = (3 - matrix) * l->rows, all = l->cut[matrix].slices * rows;
-    float sum[4] = {0, 0, 0, 0};
-    if (count > 0) {
-        const WCODEC_GROUP_LOCAL float *from = vector + r->own_column[matrix - 1];
-        if (r->item >= all)
-            return;
-        WCODEC_UNROLL_ALL
-        for (uint32_t c = 0; c < count; c += 4) {
-            float v[4];
-            WCODEC_TAKE_FLOATS(v, from + c);
-            WCODEC_UNROLL_ALL
-            for (uint32_t i = 0; i < 4; i++)
-                sum[i] += held[c + i] * v[i];
-        }
-        wcodec_rollout_read(r, l, matrix, count, r->item, from, sum);
-        wcodec_rollout_sums(r, l, matrix)[r->item] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-        return;
-    }
-    WCODEC_UNROLL_NONE
-    for (uint32_t at = r->item; at < all; at += r->items) {
-        sum[0] = sum[1] = sum[2] = sum[3] = 0;
-        wcodec_rollout_read(r, l, matrix, 0, at, vector + at / rows * l->cut[matrix].columns, sum);
-        wcodec_rollout_sums(r, l, matrix)[at] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    }
-}
-
-/* Those of a row. */
-WCODEC_DEVICE_FUNCTION float wcodec_rollout_row(const struct wcodec_rollout *r,
-                                                const struct wcodec_rollout_launch *l,
-                                                const uint32_t matrix, uint32_t row)
-{
-    const uint32_t rows = (3 - matrix) * l->rows;
-    const WCODEC_GROUP_LOCAL float *from = wcodec_rollout_sums(r, l, matrix) + row;
-    float sum = 0;
-    WCODEC_UNROLL_NONE
-    for (uint32_t begin = 0; begin < l->cut[matrix].slices; begin += WCODEC_ROLLOUT_AT_ONCE) {
-        WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < WCODEC_ROLLOUT_AT_ONCE; i++)
-            sum += begin + i < l->cut[matrix].slices ? from[(begin + i) * rows] : 0;
-    }
-    return sum;
 }
 
 /* Hidden values, features but for input 0, and the head, in shared memory, with zeros after them;
@@ -440,55 +292,6 @@ WCODEC_DEVICE_FUNCTION float wcodec_rollout_inputs(const struct wcodec_rollout *
     return wcodec_rollout_float(r->stay, at) + wcodec_rollout_float(r->first, at) * x0;
 }
 
-/* Number `at` of a vector, in all parts of the member. counter: 0 of r h, 8 of h. */
-WCODEC_DEVICE_FUNCTION void
-wcodec_rollout_publish(struct wcodec_warp *warp, const struct wcodec_rollout *r,
-                       const struct wcodec_rollout_launch *l, const uint32_t counter,
-                       WCODEC_GROUP_LOCAL float *vector, uint32_t at, float v)
-{
-    (void)warp, (void)r, (void)counter;
-    if (l->parts == 1)
-        vector[at] = v;
-#ifdef WCODEC_CLUSTERS
-    else
-        WCODEC_UNROLL_NONE
-    for (uint32_t part = 0; part < l->parts; part++)
-        wcodec_cluster_put(warp, vector + at, part, v, r->barriers + counter);
-#endif
-}
-
-/* All parts have published, for the turn-th time at this barrier. */
-WCODEC_DEVICE_FUNCTION void wcodec_rollout_meet(struct wcodec_warp *warp,
-                                                const struct wcodec_rollout *r,
-                                                const struct wcodec_rollout_launch *l,
-                                                const uint32_t counter, uint32_t turn)
-{
-    (void)warp, (void)r, (void)l, (void)counter, (void)turn;
-#ifdef WCODEC_CLUSTERS
-    if (l->parts > 1)
-        wcodec_cluster_wait(warp, r->barriers + counter, 4 * l->hidden_count, turn);
-    else
-#endif
-        WCODEC_SYNC_ITEMS(warp);
-}
-
-/* All parts are here. begin: make barriers ready before. */
-WCODEC_DEVICE_FUNCTION void wcodec_rollout_gather(struct wcodec_warp *warp,
-                                                  const struct wcodec_rollout *r,
-                                                  const struct wcodec_rollout_launch *l,
-                                                  const bool begin)
-{
-    (void)warp, (void)r, (void)l, (void)begin;
-#ifdef WCODEC_CLUSTERS
-    if (l->parts > 1) {
-        if (begin)
-            wcodec_cluster_open(warp, r->barriers, 2);
-        wcodec_cluster_sync(warp);
-    } else
-#endif
-        WCODEC_SYNC_ITEMS(warp);
-}
-
 /* z, and r h. */
 WCODEC_DEVICE_FUNCTION void wcodec_rollout_gates(struct wcodec_warp *warp,
                                                  const struct wcodec_rollout *r,
@@ -554,6 +357,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_kernel(const uint32_t held_gates,
     (void)warp;
     wcodec_rollout_hold(held_gates, r, l, WCODEC_ROLLOUT_OF_GATES, gates);
     wcodec_rollout_hold(held_reset, r, l, WCODEC_ROLLOUT_OF_RESET, reset);
+    const uint32_t held[3] = {0, held_gates, held_reset};
+    wcodec_rollout_keep(r, l, held, r->found + 6 * WCODEC_ROLLOUT_LOSS_ITEMS);
     wcodec_rollout_vectors(r, l);
     WCODEC_SYNC_ITEMS(warp);
     wcodec_rollout_slices(0, r, l, WCODEC_ROLLOUT_OF_INPUTS, gates, r->rh);

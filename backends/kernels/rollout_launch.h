@@ -10,10 +10,11 @@
 
 /* A matrix of N rows is cut into slices of columns, a multiple of 4: a work-item adds the products
  * of a row in a slice. Its weights are [columns / 4][slices][N][4], with zeros after the last
- * column. */
+ * column. Those of the first columns may stay in registers, of the next ones in shared memory. */
 struct wcodec_rollout_cut {
     uint32_t slices;
     uint32_t columns;
+    uint32_t kept; /* in shared memory, a multiple of 4 */
 };
 
 struct wcodec_rollout_launch {
@@ -36,9 +37,8 @@ struct wcodec_rollout_launch {
     uint32_t vector;   /* floats of a vector in shared memory */
     uint32_t partials; /* floats of sums there, twice */
     uint32_t bounded;  /* are all hidden values within the bound? */
-    uint32_t unused;
 };
-WCODEC_STRUCT_SIZE(wcodec_rollout_launch, 160);
+WCODEC_STRUCT_SIZE(wcodec_rollout_launch, 168);
 
 /* The matrices: of each 3, 2 and 1 times the part's rows. */
 enum { WCODEC_ROLLOUT_OF_INPUTS, WCODEC_ROLLOUT_OF_GATES, WCODEC_ROLLOUT_OF_RESET };
@@ -56,7 +56,7 @@ enum { WCODEC_ROLLOUT_LOSS_ITEMS = 32, WCODEC_ROLLOUT_HELD = 64 };
 enum { WCODEC_ROLLOUT_PRODUCTION, WCODEC_ROLLOUT_REFERENCE, WCODEC_ROLLOUT_SAMPLED };
 
 /* Floats of shared memory: barriers, two vectors, stochastic values and where they are from, the
- * head, gates, sums. */
+ * head, gates, sums; weights follow. */
 #define WCODEC_ROLLOUT_SHARED(vector, stochastic, rows, partials) \
     (4 + 3 * (vector) + 3 * (((stochastic) + 3u) & ~3u) + (((rows) + 3u) & ~3u) + 2 * (partials) + \
      6 * WCODEC_ROLLOUT_LOSS_ITEMS)

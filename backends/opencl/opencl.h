@@ -139,8 +139,8 @@ struct wcodec_device {
     struct wcodec_opencl_program programs[WCODEC_KERNELS][WCODEC_OPENCL_FORMS];
     struct wcodec_opencl_product products[WCODEC_PRODUCTS];
     struct wcodec_opencl_product rows[WCODEC_ROWS_KERNELS];
-    struct wcodec_opencl_product rollout;
-    bool rollout_failed; /* does not compile: not tried again */
+    struct wcodec_opencl_product rollouts[2]; /* of ensembles, of units by themselves */
+    bool rollouts_failed[2];                  /* does not compile: not tried again */
     struct wcodec_opencl_vectors vectors;
     struct wcodec_opencl_product dense[2];  /* y = x W^T, y = x W */
     bool plain_products;                    /* by work-items without tensor cores */

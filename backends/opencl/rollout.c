@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Rollouts of recurrent models (backends/kernels/rollout.h), by plain work-items: a work-group has
- * a member. The program is made when it is needed first. */
+/* Rollouts of recurrent models (backends/kernels/rollout.h), and units by themselves
+ * (backends/kernels/recurrence.h), by plain work-items: a work-group has a member. A program is
+ * made when it is needed first. */
 #include "backends/opencl/opencl.h"
 
 enum { ITEMS = 512, ITEMS_OF_PROCESSORS = 64 };
@@ -25,59 +26,74 @@ static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *siz
     return wcodec_gpu_plan_rollout(sizes, &limits, plan);
 }
 
-/* The device's lock is held. */
-static wcodec_status find(struct wcodec_device *d, wcodec_error *err)
+/* The kernel of ensembles, or of units by themselves. The device's lock is held. */
+static wcodec_status find(struct wcodec_device *d, bool unit, wcodec_error *err)
 {
-    struct wcodec_opencl_product *p = &d->rollout;
+    struct wcodec_opencl_product *p = &d->rollouts[unit];
     wcodec_error own = {0};
     cl_int result;
     if (p->kernel != NULL)
         return WCODEC_OK;
-    if (d->rollout_failed)
+    if (d->rollouts_failed[unit])
         return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
-                             "the device's compiler does not take the kernel of rollouts");
+                             "the device's compiler does not take the kernel of %s",
+                             unit ? "recurrent units" : "rollouts");
     p->program.buffers = WCODEC_OPENCL_BUFFERS_2;
     p->program.items = items_of(d);
     const wcodec_status status = wcodec_opencl_program_build(
-        d, WCODEC_VARIANT_LOOPS, " -DWCODEC_ROLLOUT", &p->program, &own);
-    d->rollout_failed = status == WCODEC_ERROR_BACKEND;
+        d, WCODEC_VARIANT_LOOPS, unit ? " -DWCODEC_RECURRENCE" : " -DWCODEC_ROLLOUT", &p->program,
+        &own);
+    d->rollouts_failed[unit] = status == WCODEC_ERROR_BACKEND;
     if (status != WCODEC_OK)
-        return d->host->fail(err, d->rollout_failed ? WCODEC_ERROR_UNSUPPORTED : status, "%s",
-                             own.text);
-    p->kernel = d->cl->clCreateKernel(p->program.program, "wcodec_rollout", &result);
+        return d->host->fail(err, d->rollouts_failed[unit] ? WCODEC_ERROR_UNSUPPORTED : status,
+                             "%s", own.text);
+    p->kernel = d->cl->clCreateKernel(p->program.program,
+                                      unit ? "wcodec_recurrence" : "wcodec_rollout", &result);
     if (result == CL_SUCCESS)
         return WCODEC_OK;
-    wcodec_opencl_rollouts_close(d);
+    d->cl->clReleaseProgram(p->program.program);
+    *p = (struct wcodec_opencl_product){.kernel = NULL};
     return wcodec_opencl_fail(d, result, "clCreateKernel", err);
 }
 
 void wcodec_opencl_rollouts_close(struct wcodec_device *d)
 {
-    if (d->rollout.kernel != NULL)
-        d->cl->clReleaseKernel(d->rollout.kernel);
-    if (d->rollout.program.program != NULL)
-        d->cl->clReleaseProgram(d->rollout.program.program);
-    d->rollout = (struct wcodec_opencl_product){.kernel = NULL};
+    for (unsigned i = 0; i < 2; i++) {
+        if (d->rollouts[i].kernel != NULL)
+            d->cl->clReleaseKernel(d->rollouts[i].kernel);
+        if (d->rollouts[i].program.program != NULL)
+            d->cl->clReleaseProgram(d->rollouts[i].program.program);
+        d->rollouts[i] = (struct wcodec_opencl_product){.kernel = NULL};
+    }
 }
 
-static cl_int enqueue(const struct wcodec_queue *q, const struct wcodec_ensemble_rollout *rollout,
+/* Buffers, then what the launch is given, then its local memory. */
+struct launch {
+    cl_mem buffers[5];
+    unsigned buffer_count;
+    const void *arguments;
+    size_t arguments_size;
+    uint32_t members; /* of the plan's work-groups each */
+};
+
+/* The device's lock is held. */
+static cl_int enqueue(const struct wcodec_device *d, cl_command_queue queue,
+                      const struct wcodec_rollout_plan *p, const struct launch *l,
                       const char **call)
 {
-    const struct wcodec_device *d = q->device;
-    cl_kernel kernel = d->rollout.kernel;
-    struct wcodec_gpu_rollout l;
-    wcodec_gpu_launch_rollout(rollout, 0, 0, &l);
+    cl_kernel kernel = d->rollouts[p->sizes.unit != WCODEC_UNIT_NONE].kernel;
+    cl_int result = CL_SUCCESS;
     *call = "clSetKernelArg";
-    cl_int result = d->cl->clSetKernelArg(kernel, 0, sizeof(cl_mem), &rollout->weights->buffer);
+    for (unsigned i = 0; i < l->buffer_count && result == CL_SUCCESS; i++)
+        result = d->cl->clSetKernelArg(kernel, i, sizeof(cl_mem), &l->buffers[i]);
     if (result == CL_SUCCESS)
-        result = d->cl->clSetKernelArg(kernel, 1, sizeof(cl_mem), &rollout->work->buffer);
+        result = d->cl->clSetKernelArg(kernel, l->buffer_count, l->arguments_size, l->arguments);
     if (result == CL_SUCCESS)
-        result = d->cl->clSetKernelArg(kernel, 2, sizeof l.arguments, &l.arguments);
-    if (result == CL_SUCCESS)
-        result = d->cl->clSetKernelArg(kernel, 3, l.shared, NULL);
-    return result == CL_SUCCESS
-               ? wcodec_opencl_enqueue(d, q->queue, kernel, l.groups, l.threads, NULL, call)
-               : result;
+        result =
+            d->cl->clSetKernelArg(kernel, l->buffer_count + 1, wcodec_gpu_rollout_shared(p), NULL);
+    return result == CL_SUCCESS ? wcodec_opencl_enqueue(d, queue, kernel, l->members * p->parts,
+                                                        p->items, NULL, call)
+                                : result;
 }
 
 static wcodec_status run(struct wcodec_queue *q, const struct wcodec_ensemble_rollout *rollout,
@@ -85,10 +101,17 @@ static wcodec_status run(struct wcodec_queue *q, const struct wcodec_ensemble_ro
 {
     struct wcodec_device *d = q->device;
     const char *call;
+    struct wcodec_rollout_launch arguments;
+    wcodec_gpu_launch_rollout(rollout, 0, 0, &arguments);
+    const struct launch l = {{rollout->weights->buffer, rollout->work->buffer},
+                             2,
+                             &arguments,
+                             sizeof arguments,
+                             rollout->plan->sizes.members};
     pthread_mutex_lock(&d->lock);
-    wcodec_status status = find(d, err);
+    wcodec_status status = find(d, false, err);
     if (status == WCODEC_OK) {
-        const cl_int result = enqueue(q, rollout, &call);
+        const cl_int result = enqueue(d, q->queue, rollout->plan, &l, &call);
         if (result != CL_SUCCESS)
             status = wcodec_opencl_fail(d, result, call, err);
     }
@@ -96,4 +119,62 @@ static wcodec_status run(struct wcodec_queue *q, const struct wcodec_ensemble_ro
     return status;
 }
 
-const struct wcodec_backend_rollouts wcodec_opencl_rollouts = {plan, run};
+static wcodec_status check_sequences(const struct wcodec_device *d, uint64_t queue,
+                                     const struct wcodec_sequences *s, wcodec_error *err)
+{
+    const struct wcodec_rollout_sizes *sizes = &s->plan->sizes;
+    const uint64_t last_step = s->steps - 1, last_sequence = s->sequences - 1;
+    const struct {
+        const char *what;
+        uint64_t native, numbers;
+    } operands[] = {
+        {"values", s->values,
+         last_step * s->values_step + last_sequence * s->values_sequence + sizes->inputs},
+        {"hidden", s->hidden, s->sequences * sizes->hidden},
+        {"the output's values", s->out,
+         last_step * s->out_step + last_sequence * s->out_sequence + sizes->hidden},
+        {"the output's hidden", s->last, s->sequences * sizes->hidden}};
+    wcodec_status status = wcodec_opencl_check_queue(d, queue, err);
+    for (unsigned i = 0; i < 4 && status == WCODEC_OK; i++)
+        if (operands[i].native != 0)
+            status = wcodec_opencl_check_buffer(
+                d, operands[i].what, operands[i].native,
+                i % 2 == 0 && s->steps == 0 ? 0 : sizeof(float) * operands[i].numbers, err);
+    return status;
+}
+
+static cl_mem buffer_of(uint64_t native)
+{
+    return (cl_mem)(uintptr_t)native;
+}
+
+/* A buffer that there is none of is NULL, whose address is 0 in a kernel too. */
+static wcodec_status run_sequences(struct wcodec_device *d, uint64_t queue,
+                                   const struct wcodec_sequences *s, wcodec_error *err)
+{
+    const char *call;
+    struct wcodec_sequences at = *s;
+    struct wcodec_recurrence_launch arguments;
+    wcodec_status status = check_sequences(d, queue, s, err);
+    if (status != WCODEC_OK)
+        return status;
+    at.values = at.hidden = at.out = at.last = 0;
+    wcodec_gpu_launch_sequences(&at, d->units, 0, &arguments);
+    const struct launch l = {{s->weights->buffer, buffer_of(s->values), buffer_of(s->hidden),
+                              buffer_of(s->out), buffer_of(s->last)},
+                             5,
+                             &arguments,
+                             sizeof arguments,
+                             arguments.members};
+    pthread_mutex_lock(&d->lock);
+    status = find(d, true, err);
+    if (status == WCODEC_OK) {
+        const cl_int result = enqueue(d, (cl_command_queue)(uintptr_t)queue, s->plan, &l, &call);
+        if (result != CL_SUCCESS)
+            status = wcodec_opencl_launch_failed(d, result, call, err);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+const struct wcodec_backend_rollouts wcodec_opencl_rollouts = {plan, run, run_sequences};

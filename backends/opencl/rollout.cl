@@ -1,10 +1,34 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The kernel of rollout.h that holds nothing, in OpenCL C: what is launched, and nothing else. A
- * launch's addresses are offsets in the buffers that it is given, as in product.cl. */
+/* The kernels of rollout.h and, with WCODEC_RECURRENCE, of recurrence.h that hold nothing, in
+ * OpenCL C: what is launched, and nothing else. A launch's addresses are offsets in the buffers
+ * that it is given, as in product.cl; those of a unit's sequences are 0: their buffers begin them.
+ */
+#include "backends/kernels/recurrence.h"
 #include "backends/kernels/rollout.h"
 
+#ifdef WCODEC_RECURRENCE
+WCODEC_OPENCL_KERNEL void wcodec_recurrence(__global uint8_t *weights, __global uint8_t *values,
+                                            __global uint8_t *begin, __global uint8_t *out,
+                                            __global uint8_t *last,
+                                            const struct wcodec_recurrence_launch launch,
+                                            __local uint4 *shared)
+{
+    struct wcodec_recurrence_launch l = launch;
+    struct wcodec_recurrence s;
+    struct wcodec_warp warp;
+    s.of.item = (uint32_t)get_local_id(0);
+    s.of.items = (uint32_t)get_local_size(0);
+    l.of.weights = (ulong)weights;
+    l.values = (ulong)values;
+    l.begin = (ulong)begin;
+    l.out = (ulong)out;
+    l.last = (ulong)last;
+    wcodec_recurrence_open(&s, &l, (uint32_t)get_group_id(0), (__local float *)shared, 0);
+    wcodec_recurrence_kernel(0, 0, 0, &warp, &s, &l);
+}
+#else
 WCODEC_OPENCL_KERNEL void wcodec_rollout(__global uint8_t *weights, __global uint8_t *work,
                                          const struct wcodec_rollout_launch launch,
                                          __local uint4 *shared)
@@ -26,3 +50,4 @@ WCODEC_OPENCL_KERNEL void wcodec_rollout(__global uint8_t *weights, __global uin
     wcodec_rollout_open(&r, &l, (uint32_t)get_group_id(0), (__local float *)shared, 0);
     wcodec_rollout_kernel(0, 0, &warp, &r, &l);
 }
+#endif

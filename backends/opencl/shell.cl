@@ -10,8 +10,8 @@
  * A kernel sees no buffers but its arguments. So that one launch serves many tensors it takes
  * WCODEC_BUFFERS of them, whose pointers are put into local memory: descriptors name them by
  * number. With WCODEC_PRODUCT it is one of products.def instead: product.cl; with WCODEC_CODER one
- * of tile_encoders.def: coder.cl; with WCODEC_ROLLOUT rollout.cl; with WCODEC_VECTORS
- * vectors.cl. */
+ * of tile_encoders.def: coder.cl; with WCODEC_ROLLOUT or WCODEC_RECURRENCE rollout.cl; with
+ * WCODEC_VECTORS vectors.cl. */
 #ifdef WCODEC_PRODUCT
 #define WCODEC_FIXED_JOB
 #endif
@@ -73,7 +73,7 @@
 #include "backends/opencl/product.cl"
 #elif defined(WCODEC_CODER)
 #include "backends/opencl/coder.cl"
-#elif defined(WCODEC_ROLLOUT)
+#elif defined(WCODEC_ROLLOUT) || defined(WCODEC_RECURRENCE)
 #include "backends/opencl/rollout.cl"
 #elif defined(WCODEC_VECTORS)
 #include "backends/opencl/vectors.cl"

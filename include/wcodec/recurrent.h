@@ -5,7 +5,7 @@
  * A model of a training's course: an ensemble of recurrent state-space models (RSSM) that are
  * rolled out over steps of training which are not computed, by the CPU's threads or, in one launch,
  * in the memory of a CUDA or OpenCL device; and the gated recurrent unit by itself, over sequences,
- * on the CPU.
+ * on the CPU, or on the caller's stream or queue in the memory of such a device.
  *
  *     wcodec_rssm_options options;
  *     wcodec_rssm_options_init(&options);
@@ -332,6 +332,9 @@ typedef struct wcodec_gru_options {
     uint64_t hidden;
     /** Default: RESET_AFTER. */
     wcodec_gru_form form;
+    /** Whose memory the weights stay in, and who runs them: a backend's name ("cuda", "opencl"),
+     * which must be that of the context's device, or NULL, the default: the CPU. */
+    const char *memory;
 } wcodec_gru_options;
 
 /** What wcodec_gru_options_init() calls: as wcodec_options_init_size(). */
@@ -379,18 +382,23 @@ typedef struct wcodec_gru_arrays {
 } wcodec_gru_arrays;
 
 /** A gated recurrent unit, one layer in one direction. Immutable: it may be used from several
- * threads at once, except for destroying. */
+ * threads at once, except for destroying; what several threads give to one queue of a device stays
+ * together, call by call. */
 typedef struct wcodec_gru wcodec_gru;
 
 /** Make a unit. Weights become binary32 and are copied, 4 W (3 (H + I) + 6) bytes, where W is H
- * rounded up to a multiple of 32. options may be NULL: defaults.
+ * rounded up to a multiple of 32; those of a device stay in host memory until it has them. options
+ * may be NULL: defaults.
  *
  * *gru belongs to the caller, who ends it by wcodec_gru_destroy() before the context. On failure
  * nothing is left.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (sizes out of range, by name; an array that is missing, or
  * of another dtype, or with a NaN or infinity, by its name and place), WCODEC_ERROR_LIMIT (more
- * than the context's max_memory), WCODEC_ERROR_MEMORY. */
+ * than the context's max_memory), WCODEC_ERROR_MEMORY (also of the device), WCODEC_ERROR_BACKEND
+ * (memory of another backend than the context's), WCODEC_ERROR_UNSUPPORTED (the backend has no
+ * recurrent units, or a work-group of the device no room for one of these sizes: it holds inputs
+ * and hidden values), WCODEC_ERROR_DEVICE. */
 WCODEC_API wcodec_status wcodec_gru_create(wcodec_context *context,
                                            const wcodec_gru_options *options,
                                            const wcodec_gru_arrays *arrays, wcodec_gru **gru,
@@ -412,8 +420,8 @@ typedef struct wcodec_gru_names {
 
 /** Make a unit of tensors as PyTorch names and stacks them, of F64 (rounded), F32, F16, BF16,
  * F8_E5M2 or F8_E4M3, coded however: a layer and direction by other names
- * ("encoder.weight_ih_l1_reverse"). Of options the form counts; sizes are those of the tensors.
- * `names` may be NULL: all defaults. Takes the tensors twice while it reads.
+ * ("encoder.weight_ih_l1_reverse"). Of options form and memory count; sizes are those of the
+ * tensors. `names` may be NULL: all defaults. Takes the tensors twice while it reads.
  *
  * Returns what wcodec_gru_create() and wcodec_reader_decode() do, WCODEC_ERROR_NOT_FOUND (no such
  * tensor) and WCODEC_ERROR_MISMATCH (a tensor of another shape or dtype, by its name, with what was
@@ -423,8 +431,8 @@ WCODEC_API wcodec_status wcodec_gru_open(const wcodec_reader *reader,
                                          const wcodec_gru_names *names, wcodec_gru **gru,
                                          wcodec_error *err);
 
-/** Sizes and form of a unit, as of one that was opened, to *options, which were filled by
- * wcodec_gru_options_init(). Never fails. */
+/** Sizes, form and memory of a unit, as of one that was opened, to *options, which were filled by
+ * wcodec_gru_options_init(); the name of the memory lives as long as the context. Never fails. */
 WCODEC_API void wcodec_gru_sizes(const wcodec_gru *gru, wcodec_gru_options *options);
 
 /** What goes through a unit: Y steps of sequences that are independent of each other. Zero it
@@ -446,8 +454,12 @@ typedef struct wcodec_gru_input {
     uint32_t reverse;
     /** 0. */
     uint32_t reserved32;
+    /** Of a unit in a device's memory, as an integer: a CUstream of the device's primary context,
+     * 0: the default stream; a cl_command_queue of its cl_context (wcodec_context_device()), which
+     * is in order. */
+    uint64_t queue;
     /** 0. */
-    uint64_t reserved[4];
+    uint64_t reserved[3];
 } wcodec_gru_input;
 
 /** Where results go; nothing of it may overlap the input's values. On failure they are
@@ -471,7 +483,18 @@ typedef struct wcodec_gru_output {
  * inputs 0, 1, ..., then hidden values 0, 1, ...; in RESET_AFTER that of U_h is by itself, from c_h
  * on. Takes at most 4 * 4 * 6 H bytes for each thread while it runs, H rounded up as above.
  *
- * Returns WCODEC_OK, WCODEC_ERROR_USAGE (after fork()), WCODEC_ERROR_MEMORY. */
+ * In a device's memory values and hidden values are addresses of the device, aligned to their
+ * elements, on OpenCL cl_mem, cast to pointers, that they begin. All steps are one launch, which is
+ * given to the input's queue without waiting and without allocating, so that a CUDA graph can
+ * capture it; memory and unit must be there until it is done. A work-group, or on CUDA devices of
+ * compute capability 9.0 a cluster of them, takes one sequence after another. Sums are added in an
+ * order that depends on sizes and device alone, and exponentials are the device's own: results are
+ * within 1e-5 of the CPU's where the unit is no chaotic system, and the same from run to run and
+ * whatever sequences run beside.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE (after fork(); on a device an address that is missing or
+ * not aligned, a queue or buffer of another one), WCODEC_ERROR_MEMORY, WCODEC_ERROR_UNSUPPORTED
+ * (the device's compiler does not take the kernel), WCODEC_ERROR_DEVICE. */
 WCODEC_API wcodec_status wcodec_gru_run(const wcodec_gru *gru, const wcodec_gru_input *input,
                                         const wcodec_gru_output *output, wcodec_error *err);
 

@@ -9,14 +9,12 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/memory.h"
-#include "registry/staging.h"
+#include "recurrent/upload.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
-
-enum { GATES = WCODEC_RSSM_GATES };
 
 struct wcodec_rssm_device {
     const wcodec_rssm *rssm;
@@ -38,100 +36,29 @@ static wcodec_status failed(const struct wcodec_rssm_device *d, wcodec_status st
                : wcodec_backends_failed(d->rssm->context, d->owner.device, status, reason, err);
 }
 
-static wcodec_status find_device(const wcodec_rssm *r, const char *memory,
-                                 struct wcodec_opened **opened, wcodec_error *err)
-{
-    struct wcodec_opened *o;
-    const wcodec_status status = wcodec_backends_device_of(r->context, memory, &o, err);
-    if (status != WCODEC_OK)
-        return status;
-    if (o->backend->rollouts == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
-                           "%s (%s) rolls out no recurrent models: the CPU does", o->name,
-                           o->listing.name);
-    *opened = o;
-    return WCODEC_OK;
-}
-
-/* A matrix of a gate, [H, columns], and which of the device's rows and columns it is. */
-struct gate {
-    const float *from;
-    uint32_t number, gates; /* which of how many in the matrix */
-};
-
-static void put_gate(const struct wcodec_rollout_plan *p, enum wcodec_rollout_matrix matrix,
-                     const struct gate *gate, uint32_t part, float *to)
-{
-    const uint32_t width = matrix == WCODEC_ROLLOUT_W ? p->sizes.inputs : p->sizes.hidden,
-                   slices = p->slices[matrix], columns = p->columns[matrix],
-                   rows = gate->gates * p->rows;
-    for (uint32_t i = 0; i < p->rows; i++) {
-        const uint64_t row = (uint64_t)part * p->rows + i;
-        if (row >= p->sizes.hidden)
-            return;
-        for (uint32_t k = 0; k < width; k++)
-            to[4 * (((uint64_t)(k % columns / 4) * slices + k / columns) * rows +
-                    gate->number * p->rows + i) +
-               k % 4] = gate->from[row * width + k];
-    }
-}
-
-/* What a gate's rows have one of: column 0 of W, or a bias. */
-static void put_column(const struct wcodec_rollout_plan *p, const float *from, size_t stride,
-                       uint32_t part, float *to)
-{
-    for (uint32_t i = 0; i < p->rows && from != NULL; i++) {
-        const uint64_t row = (uint64_t)part * p->rows + i;
-        if (row < p->sizes.hidden)
-            to[i] = from[row * stride];
-    }
-}
-
-static uint64_t matrix_floats(const struct wcodec_rollout_plan *p,
-                              enum wcodec_rollout_matrix matrix, uint32_t gates)
-{
-    return (uint64_t)gates * p->rows * p->slices[matrix] * p->columns[matrix];
-}
-
-static void put_part(const struct wcodec_rollout_plan *p, const wcodec_gru_weights *m,
-                     uint32_t part, float *to)
-{
-    const float *const w[] = {m->w_z, m->w_r, m->w_h}, *const b[] = {m->b_z, m->b_r, m->b_h};
-    float *gates = to + matrix_floats(p, WCODEC_ROLLOUT_W, GATES),
-          *reset = gates + matrix_floats(p, WCODEC_ROLLOUT_GATES, 2),
-          *first = reset + matrix_floats(p, WCODEC_ROLLOUT_RESET, 1),
-          *bias = first + GATES * p->rows;
-    for (uint32_t g = 0; g < GATES; g++) {
-        put_gate(p, WCODEC_ROLLOUT_W, &(struct gate){w[g], g, GATES}, part, to);
-        put_column(p, w[g], p->sizes.inputs, part, first + g * p->rows);
-        put_column(p, b[g], 1, part, bias + g * p->rows);
-    }
-    put_gate(p, WCODEC_ROLLOUT_GATES, &(struct gate){m->u_z, 0, 2}, part, gates);
-    put_gate(p, WCODEC_ROLLOUT_GATES, &(struct gate){m->u_r, 1, 2}, part, gates);
-    put_gate(p, WCODEC_ROLLOUT_RESET, &(struct gate){m->u_h, 0, 1}, part, reset);
-}
-
-/* Parts one by one by way of `host`. */
 static wcodec_status upload(struct wcodec_rssm_device *d, const wcodec_gru_weights *members,
                             wcodec_error *err)
 {
     const struct wcodec_backend *b = d->owner.device->backend;
-    const struct wcodec_rollout_plan *p = &d->plan;
-    const uint64_t size = p->part_floats * sizeof(float), parts = d->rssm->members * p->parts,
-                   head = (d->rssm->hidden + d->rssm->stochastic) * sizeof(float);
-    wcodec_status status = wcodec_staging_reserve(&d->owner, &d->host, WCODEC_MEMORY_PINNED,
-                                                  size > head ? size : head, err);
-    for (uint64_t i = 0; i < parts && status == WCODEC_OK; i++) {
-        memset(d->host.data, 0, (size_t)size);
-        put_part(p, &members[i / p->parts], (uint32_t)(i % p->parts), (float *)d->host.data);
-        status = b->copy_in(d->queue, d->weights, i * size, d->host.data, size, err);
-        if (status == WCODEC_OK)
-            status = b->queue_wait(d->queue, err);
+    const struct wcodec_rssm *r = d->rssm;
+    const struct wcodec_recurrent_upload to = {&d->owner, &d->host, d->queue, d->weights, &d->plan};
+    const uint64_t weights = r->members * d->plan.parts * d->plan.part_floats * sizeof(float),
+                   head = (r->hidden + r->stochastic) * sizeof(float);
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0; i < r->members && status == WCODEC_OK; i++) {
+        const wcodec_gru_weights *m = &members[i];
+        const struct wcodec_recurrent_weights of = {.w = {m->w_z, m->w_r, m->w_h},
+                                                    .u = {m->u_z, m->u_r, m->u_h},
+                                                    .b = {m->b_z, m->b_r, m->b_h},
+                                                    .block = 1};
+        status = wcodec_recurrent_upload(&to, i, &of, err);
     }
+    if (status == WCODEC_OK)
+        status = wcodec_staging_reserve(&d->owner, &d->host, WCODEC_MEMORY_PINNED, head, err);
     if (status != WCODEC_OK)
         return status;
-    memcpy(d->host.data, d->rssm->head, (size_t)head);
-    status = b->copy_in(d->queue, d->weights, parts * size, d->host.data, head, err);
+    memcpy(d->host.data, r->head, (size_t)head);
+    status = b->copy_in(d->queue, d->weights, weights, d->host.data, head, err);
     return status == WCODEC_OK ? b->queue_wait(d->queue, err) : status;
 }
 
@@ -151,7 +78,7 @@ wcodec_status wcodec_rssm_device_create(const wcodec_rssm *r, const char *memory
     *device = NULL;
     if (memory == NULL)
         return WCODEC_OK;
-    wcodec_status status = find_device(r, memory, &o, err);
+    wcodec_status status = wcodec_recurrent_device_of(r->context, memory, &o, err);
     if (status != WCODEC_OK)
         return status;
     struct wcodec_rssm_device *d = wcodec_alloc_zeroed(&r->allocator, sizeof *d);

@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "core/options.h"
 #include "recurrent/array.h"
+#include "recurrent/gru_device.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -132,6 +133,8 @@ wcodec_status wcodec_gru_create(wcodec_context *context, const wcodec_gru_option
         status = take_arrays(g, arrays, err);
     }
     if (status == WCODEC_OK)
+        status = wcodec_gru_device_create(g, o.memory, err);
+    if (status == WCODEC_OK)
         *gru = g;
     else
         wcodec_gru_destroy(g);
@@ -141,7 +144,10 @@ wcodec_status wcodec_gru_create(wcodec_context *context, const wcodec_gru_option
 void wcodec_gru_sizes(const wcodec_gru *gru, wcodec_gru_options *options)
 {
     const wcodec_gru_options own = {
-        .inputs = gru->inputs, .hidden = gru->hidden, .form = gru->form};
+        .inputs = gru->inputs,
+        .hidden = gru->hidden,
+        .form = gru->form,
+        .memory = gru->device != NULL ? wcodec_gru_device_name(gru->device) : NULL};
     wcodec_options_set(options, options->struct_size, &own, sizeof own);
 }
 
@@ -150,6 +156,7 @@ void wcodec_gru_destroy(wcodec_gru *gru)
     if (gru == NULL)
         return;
     const wcodec_allocator allocator = gru->allocator;
+    wcodec_gru_device_destroy(gru, gru->device);
     wcodec_free(&allocator, gru->weights);
     wcodec_free(&allocator, gru);
 }

@@ -21,9 +21,15 @@ struct wcodec_gru {
     wcodec_gru_form form;
     struct wcodec_cpu_gates_dsp dsp;
     float *weights;
-    float *bias;      /* [4, width], as sums lie; two rows more while it is made */
-    float *of_inputs; /* W_h, W_z, W_r, in blocks */
-    float *of_hidden; /* U_z, U_r, U_h, in blocks */
+    float *bias;                      /* [4, width], as sums lie; two rows more while it is made */
+    float *of_inputs;                 /* W_h, W_z, W_r, in blocks */
+    float *of_hidden;                 /* U_z, U_r, U_h, in blocks */
+    struct wcodec_gru_device *device; /* NULL: none; else it has the weights */
+};
+
+/* Numbers from a step, and a sequence, to the next. */
+struct wcodec_gru_strides {
+    size_t input_step, input_sequence, output_step, output_sequence;
 };
 
 /* Take over the caller's options, or the defaults for NULL, and check them, by the context's limit

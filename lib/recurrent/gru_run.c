@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* A gated recurrent unit over sequences: some of them at a time, step by step. */
-#include "recurrent/gru.h"
+#include "recurrent/gru_device.h"
 
 #include "core/context.h"
 #include "core/error.h"
@@ -23,7 +23,7 @@ struct gru_tasks {
     const wcodec_gru *gru;
     const wcodec_gru_input *input;
     const wcodec_gru_output *output;
-    size_t input_step, input_sequence, output_step, output_sequence;
+    struct wcodec_gru_strides strides;
     size_t tasks;
     float *memory;
 };
@@ -87,10 +87,11 @@ static void run_sequences(const struct gru_tasks *t, size_t first, size_t count,
         memcpy(v->hidden + i * g->width, t->input->hidden + (first + i) * g->hidden, bytes);
     for (size_t k = 0; k < steps; k++) {
         const size_t at = t->input->reverse != 0 ? steps - 1 - k : k;
-        step(g, t->input->values + at * t->input_step + first * t->input_sequence,
-             t->input_sequence, count, v);
+        step(g, t->input->values + at * t->strides.input_step + first * t->strides.input_sequence,
+             t->strides.input_sequence, count, v);
         for (size_t i = 0; i < count && t->output->values != NULL; i++)
-            memcpy(t->output->values + at * t->output_step + (first + i) * t->output_sequence,
+            memcpy(t->output->values + at * t->strides.output_step +
+                       (first + i) * t->strides.output_sequence,
                    v->hidden + i * g->width, bytes);
     }
     for (size_t i = 0; i < count && t->output->hidden != NULL; i++)
@@ -129,16 +130,20 @@ wcodec_status wcodec_gru_run(const wcodec_gru *gru, const wcodec_gru_input *inpu
         status = wcodec_reserved_check(output->reserved, sizeof output->reserved, "output", err);
     if (status != WCODEC_OK || input->sequences == 0)
         return status;
-    const size_t sequences = (size_t)input->sequences,
-                 threads = wcodec_context_threads(gru->context),
+    const size_t sequences = (size_t)input->sequences;
+    const struct wcodec_gru_strides strides = {
+        .input_step = stride_or(input->step_stride, sequences * gru->inputs),
+        .input_sequence = stride_or(input->sequence_stride, gru->inputs),
+        .output_step = stride_or(output->step_stride, sequences * gru->hidden),
+        .output_sequence = stride_or(output->sequence_stride, gru->hidden)};
+    if (gru->device != NULL)
+        return wcodec_gru_device_run(gru, &strides, input, output, err);
+    const size_t threads = wcodec_context_threads(gru->context),
                  groups = (sequences + TOGETHER - 1) / TOGETHER;
     struct gru_tasks t = {.gru = gru,
                           .input = input,
                           .output = output,
-                          .input_step = stride_or(input->step_stride, sequences * gru->inputs),
-                          .input_sequence = stride_or(input->sequence_stride, gru->inputs),
-                          .output_step = stride_or(output->step_stride, sequences * gru->hidden),
-                          .output_sequence = stride_or(output->sequence_stride, gru->hidden),
+                          .strides = strides,
                           .tasks = groups < threads ? groups : threads};
     t.memory = wcodec_alloc_array(&gru->allocator, t.tasks * task_floats(gru), sizeof *t.memory);
     if (t.memory == NULL)

@@ -1410,11 +1410,13 @@ class wcodec_gru_options(Structure):
     inputs: int
     hidden: int
     form: int
+    memory: bytes | None
     _fields_ = (
         ("struct_size", c_size_t),
         ("inputs", c_uint64),
         ("hidden", c_uint64),
         ("form", c_int),
+        ("memory", c_char_p),
     )
 
 
@@ -1486,6 +1488,7 @@ class wcodec_gru_input(Structure):
     hidden: Any
     reverse: int
     reserved32: int
+    queue: int
     reserved: Any
     _fields_ = (
         ("values", POINTER(c_float)),
@@ -1496,7 +1499,8 @@ class wcodec_gru_input(Structure):
         ("hidden", POINTER(c_float)),
         ("reverse", c_uint32),
         ("reserved32", c_uint32),
-        ("reserved", c_uint64 * 4),
+        ("queue", c_uint64),
+        ("reserved", c_uint64 * 3),
     )
 
 

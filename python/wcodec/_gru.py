@@ -48,21 +48,29 @@ class Unit:
 
     Args:
         stacks: "w", "u", and, where there are biases, "b" and "c", which are copied.
+        device: "cpu", or "cuda:1", in whose memory its weights stay, and all that it runs on is.
     """
 
     def __init__(
-        self, inputs: int, hidden: int, stacks: Mapping[str, Stack], threads: int | None
+        self,
+        inputs: int,
+        hidden: int,
+        stacks: Mapping[str, Stack],
+        threads: int | None,
+        device: str = "cpu",
     ) -> None:
         options, arrays = c.wcodec_gru_options(), c.wcodec_gru_arrays()
         lib.wcodec_gru_options_init_size(options, ctypes.sizeof(options))
         options.inputs, options.hidden = inputs, hidden
         options.form = c.WCODEC_GRU_RESET_AFTER
+        if device != "cpu":
+            options.memory = device.partition(":")[0].encode()
         for kind, stack in stacks.items():
             for i, gate in enumerate(_GATES):
                 array = getattr(arrays, f"{kind}_{gate}")
                 array.data = stack.address + i * hidden * stack.row_bytes
                 array.dtype = _DTYPES[stack.dtype]
-        parent: Context = context("cpu", threads)
+        parent: Context = context(device, threads)
         error, handle = c.wcodec_error(), ctypes.c_void_p()
         status = lib.wcodec_gru_create(parent.handle, options, arrays, ctypes.byref(handle), error)
         check(int(status), error)
@@ -77,12 +85,14 @@ class Unit:
         output: Sequences,
         *,
         reverse: bool,
+        queue: int = 0,
     ) -> None:
-        """To `output`; from and to `hidden` [sequences, H]."""
+        """To `output`; from and to `hidden` [sequences, H]; on a device's queue."""
         given, made, error = c.wcodec_gru_input(), c.wcodec_gru_output(), c.wcodec_error()
         given.values, given.hidden = _floats(values.address), _floats(hidden)
         given.step_stride, given.sequence_stride = values.step_stride, values.sequence_stride
         given.steps, given.sequences, given.reverse = steps, sequences, reverse
+        given.queue = queue
         made.values, made.hidden = _floats(output.address), _floats(hidden)
         made.step_stride, made.sequence_stride = output.step_stride, output.sequence_stride
         check(int(lib.wcodec_gru_run(self._handle.handle, given, made, error)), error)

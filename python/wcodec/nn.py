@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""Modules in place of torch's, computed by the library on the CPU; by torch where gradients are
-wanted.
+"""Modules in place of torch's, computed by the library, on the CPU or a CUDA device; by torch where
+gradients are wanted.
 
 >>> gru = wcodec.nn.GRU(64, 256, batch_first=True)      # doctest: +SKIP
 >>> gru.load_state_dict(trained.state_dict())           # doctest: +SKIP
@@ -27,17 +27,28 @@ _DTYPES = {
     torch.float16: "F16",
     torch.bfloat16: "BF16",
 }
+_DEVICES = ("cpu", "cuda")
 _STACKS = {"w": "weight_ih", "u": "weight_hh", "b": "bias_ih", "c": "bias_hh"}
 
 
+def _backend(device: torch.device) -> str:
+    """Whose memory the weights on a device stay in, and who runs them."""
+    return f"cuda:{device.index}" if device.type == "cuda" else "cpu"
+
+
+def _queue(device: torch.device) -> int:
+    """What the library gives its work to."""
+    return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
+
+
 def _stack(weight: torch.Tensor) -> tuple[Stack, torch.Tensor]:
-    """Where a weight is, and what owns it."""
-    if weight.dtype not in _DTYPES or weight.device.type != "cpu":
+    """Where a weight is in host memory, and what owns it."""
+    if weight.dtype not in _DTYPES or weight.device.type not in _DEVICES:
         raise UsageError(
             f"a weight is {weight.dtype} on {weight.device}: expected a floating-point type of 16 "
-            "bits or more, in host memory"
+            "bits or more, on a CPU or CUDA device"
         )
-    kept = weight.detach().contiguous()
+    kept = weight.detach().cpu().contiguous()
     row = kept.element_size() * (kept.shape[1] if kept.dim() > 1 else 1)
     return Stack(kept.data_ptr(), _DTYPES[kept.dtype], row), kept
 
@@ -92,7 +103,11 @@ class GRU(torch.nn.GRU):
 
     Arithmetic is of binary32 whatever the types of weights and input are; the output is of the
     input's type. Weights become the library's own at the first call, and again when torch has
-    changed them; call flatten_parameters() after changing them through `.data` in place.
+    changed them; call flatten_parameters() after changing them through `.data` in place. On a CUDA
+    device each layer and direction is one launch for all its steps on torch's current stream
+    (wcodec_gru_run()), which a CUDA graph may capture after a first call; what such a graph needs
+    lives as long as the module and its weights stay. That is for few sequences: of some dozens, or
+    more than 512 hidden values, torch.nn.GRU is the faster one there.
     Parameters are frozen. Where gradients are wanted all the same, of the input or, after
     requires_grad_(), of weights, torch computes, as if this were its own module.
 
@@ -100,7 +115,9 @@ class GRU(torch.nn.GRU):
         threads: as for wcodec.compress(); the others are torch's.
 
     Raises:
-        UsageError: dropout; at a call another shape or device. LimitError, OutOfMemoryError.
+        UsageError: dropout; at a call another shape or device. LimitError, OutOfMemoryError. On a
+            CUDA device also BackendError, UnsupportedError (a work-group has no room for these
+            sizes), DeviceError.
     """
 
     def __init__(
@@ -119,7 +136,7 @@ class GRU(torch.nn.GRU):
     ) -> None:
         if dropout != 0:
             raise UsageError(f"dropout is {dropout}: this module has none")
-        self._units: tuple[Any, list[Unit]] | None = None
+        self._units: tuple[Any, list[Unit], torch.device] | None = None
         self._threads = threads
         super().__init__(
             input_size,
@@ -136,6 +153,12 @@ class GRU(torch.nn.GRU):
 
     def flatten_parameters(self) -> None:
         """Take the weights again at the next call; torch does this when it moves them."""
+        self._drop()
+
+    def _drop(self) -> None:
+        """Units go when no stream works with them any more."""
+        if self._units is not None and self._units[2].type == "cuda":
+            torch.cuda.synchronize(self._units[2])
         self._units = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -200,19 +223,21 @@ class GRU(torch.nn.GRU):
         and [layers * directions, batch, hidden_size]."""
         directions = 2 if self.bidirectional else 1
         batch = values.shape[1] if sizes is None else sizes[0]
-        last = torch.zeros(self.num_layers * directions, batch, self.hidden_size)
+        device = values.device
+        last = torch.zeros(self.num_layers * directions, batch, self.hidden_size, device=device)
         if hidden is not None:
             last.copy_(hidden.detach())
         units, width = self._take(), directions * self.hidden_size
+        queue = _queue(device)
         for layer in range(self.num_layers):
             # The library takes a stride of 0, which expand() makes, for none given.
             if values.stride(-1) != 1 or 0 in values.stride():
                 values = values.contiguous()
             if sizes is None:
-                made = self._output(values.shape[0], batch, width)
+                made = self._output(values.shape[0], batch, width, device)
                 given, wanted = _whole(values), _whole(made)
             else:
-                made = torch.empty(values.shape[0], width)
+                made = torch.empty(values.shape[0], width, device=device)
                 values = values.contiguous()
                 given, wanted = _packed(sizes, values.shape[1]), _packed(sizes, width)
             for direction in range(directions):
@@ -226,15 +251,16 @@ class GRU(torch.nn.GRU):
                         state,
                         target.of(made, direction * self.hidden_size),
                         reverse=direction == 1,
+                        queue=queue,
                     )
             values = made
         return values, last
 
-    def _output(self, steps: int, batch: int, width: int) -> torch.Tensor:
+    def _output(self, steps: int, batch: int, width: int, device: torch.device) -> torch.Tensor:
         """[steps, batch, width], in the order in memory that the caller sees."""
         if self.batch_first:
-            return torch.empty(batch, steps, width).transpose(0, 1)
-        return torch.empty(steps, batch, width)
+            return torch.empty(batch, steps, width, device=device).transpose(0, 1)
+        return torch.empty(steps, batch, width, device=device)
 
     def _check(self, input: torch.Tensor, packed: int | None, hx: torch.Tensor | None) -> None:
         """What comes in, packed of so many sequences, or not."""
@@ -243,10 +269,10 @@ class GRU(torch.nn.GRU):
                 continue
             if not isinstance(given, torch.Tensor):
                 raise UsageError(f"{what} is {type(given).__name__}: expected torch.Tensor")
-            if given.device.type != "cpu" or given.dtype not in _DTYPES:
+            if given.device != self.weight_ih_l0.device or given.dtype not in _DTYPES:
                 raise UsageError(
                     f"{what} is {given.dtype} on {given.device}: expected a floating-point type of "
-                    "16 bits or more, in host memory"
+                    f"16 bits or more on {self.weight_ih_l0.device}, where the weights are"
                 )
         if packed is not None:
             if input.dim() != 2 or input.shape[1] != self.input_size:
@@ -274,11 +300,13 @@ class GRU(torch.nn.GRU):
         if not any(weight.is_inference() for weight in weights):
             key = [(weight.data_ptr(), weight._version) for weight in weights]
         if self._units is None or key is None or self._units[0] != key:
-            made = []
+            self._drop()
+            made: list[Unit] = []
             for layer in range(self.num_layers):
                 for suffix in ("", "_reverse") if self.bidirectional else ("",):
                     made.append(self._unit(layer, f"_l{layer}{suffix}"))
-            self._units = key, made
+            self._units = key, made, weights[0].device
+            return made
         return self._units[1]
 
     def _unit(self, layer: int, suffix: str) -> Unit:
@@ -289,7 +317,8 @@ class GRU(torch.nn.GRU):
             if kind in "wu" or self.bias:
                 stacks[kind], weight = _stack(getattr(self, name + suffix))
                 kept.append(weight)
+        backend = _backend(getattr(self, f"weight_ih{suffix}").device)
         try:
-            return Unit(inputs, self.hidden_size, stacks, self._threads)
+            return Unit(inputs, self.hidden_size, stacks, self._threads, backend)
         except UsageError as error:
             raise UsageError(f"layer {layer}, *{suffix}: {error}") from None

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""A plugin of pytest (-p tests.python.fake_resident): what is resident on a device is so in memory
-of the library's fake device, whose products are those of the emulated kernels; torch's part is in
-host memory. WCODEC_FAKE_PATH is the folder of its plugin."""
+"""A plugin of pytest (-p tests.python.fake_resident): what is resident on a device, and the weights
+of wcodec.nn, are so in memory of the library's fake device, whose kernels are the emulated ones;
+torch's part is in host memory. WCODEC_FAKE_PATH is the folder of its plugin."""
 
 import ctypes
 import os
@@ -15,6 +15,7 @@ if not os.environ.get("WCODEC_INSTALLED"):
     sys.path.insert(0, "python")
 
 import torch
+import wcodec.nn
 from wcodec import _resident_cuda
 
 made = 0
@@ -49,6 +50,7 @@ def device_of(name):
 
 real, _resident_cuda.device_of = _resident_cuda.device_of, device_of
 _resident_cuda.Device = Device
+wcodec.nn._backend = lambda device: "fake"
 
 
 def pytest_sessionfinish(session):

@@ -468,8 +468,9 @@ static void test_memory(void **state)
     free(m.memory);
 }
 
-static void expect_plan(const struct wcodec_rollout_plan *p)
+static void expect_plan(const struct wcodec_rollout_plan *p, uint64_t shared)
 {
+    assert_true(wcodec_gpu_rollout_shared(p) <= shared);
     /* Parts wait for what each of the others makes, so that none may run ahead. */
     assert_true((p->parts - 1) * p->rows < p->sizes.hidden);
     assert_true(p->parts * p->rows >= p->sizes.hidden);
@@ -477,6 +478,9 @@ static void expect_plan(const struct wcodec_rollout_plan *p)
     for (unsigned i = 0; i < WCODEC_ROLLOUT_MATRICES; i++) {
         const uint32_t columns = i == WCODEC_ROLLOUT_W ? p->sizes.inputs : p->sizes.hidden;
         assert_true(p->columns[i] % 4 == 0 && p->slices[i] * p->columns[i] >= columns);
+        assert_true(p->kept[i] % 4 == 0 && p->kept[i] <= p->columns[i]);
+        if (i == WCODEC_ROLLOUT_W && p->sizes.unit != WCODEC_UNIT_NONE)
+            continue;
         assert_true(p->slices[i] * p->columns[i] <= p->vector);
         assert_true(p->slices[i] * p->rows * (3 - i) <= p->partials);
     }
@@ -490,23 +494,29 @@ static void test_plans(void **state)
         {64, 1, 32 << 10, false},   {32, 1, 16 << 10, false}, {31, 1, 48 << 10, false},
     };
     static const uint32_t inputs[] = {1, 64, 4096};
+    enum { ALL = 3 * 3 * 4096 };
     (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         unsigned planned = 0;
-        for (uint32_t k = 0; k < 2 * 3 * 4096; k++) {
+        for (uint32_t k = 0; k < ALL; k++) {
+            /* Ensembles of few and of many stochastic values, and units by themselves. */
+            const uint32_t hidden = k / 9 + 1, kind = k % 3;
             const struct wcodec_rollout_sizes s = {
-                .members = 64,
-                .hidden = k / 6 + 1,
-                .stochastic = k % 2 == 0 ? 1 : k / 6 + 1,
-                .inputs = inputs[k / 2 % 3],
+                .members = kind == 2 ? 1 : 64,
+                .hidden = hidden,
+                .stochastic = kind == 0   ? 1
+                              : kind == 1 ? hidden
+                                          : 0,
+                .inputs = inputs[k / 3 % 3],
+                .unit = kind == 2 ? WCODEC_UNIT_AFTER : WCODEC_UNIT_NONE,
             };
             struct wcodec_rollout_plan p;
             if (!wcodec_gpu_plan_rollout(&s, &limits[i], &p))
                 continue;
-            expect_plan(&p);
+            expect_plan(&p, limits[i].shared);
             planned++;
         }
-        assert_int_equal(planned == 2 * 3 * 4096, i == 0);
+        assert_int_equal(planned == ALL, i == 0);
         assert_int_equal(planned == 0, limits[i].items < WCODEC_ROLLOUT_LOSS_ITEMS);
     }
 }

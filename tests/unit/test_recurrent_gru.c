@@ -380,9 +380,9 @@ static void test_refused(void **unused)
     float hidden[2 * 40] = {0}, x[2 * 6] = {0};
     wcodec_gru_input input = {.values = x, .steps = 1, .sequences = 2};
     wcodec_gru_output output = {.hidden = hidden};
-    input.reserved[3] = 1;
+    input.reserved[2] = 1;
     assert_int_equal(wcodec_gru_run(gru, &input, &output, &err), WCODEC_ERROR_USAGE);
-    input.reserved[3] = 0;
+    input.reserved[2] = 0;
     output.reserved[0] = 1;
     assert_int_equal(wcodec_gru_run(gru, &input, &output, &err), WCODEC_ERROR_USAGE);
     output.reserved[0] = 0;

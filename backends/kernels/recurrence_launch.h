@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What launches of the kernels of recurrence.h are given, for hosts and kernels. */
+#ifndef WCODEC_KERNELS_RECURRENCE_LAUNCH_H
+#define WCODEC_KERNELS_RECURRENCE_LAUNCH_H
+
+#include "backends/kernels/rollout_launch.h"
+
+/* Addresses are the device's, of 32-bit floats at multiples of 4; 0: none. Strides are numbers of
+ * floats. */
+struct wcodec_recurrence_launch {
+    /* Weights of one member, and how they are cut; of the rest parts, rows, hidden_count and
+     * inputs, vector (of hidden values) and partials (of U). c_h is in place of W_z's column 0. */
+    struct wcodec_rollout_launch of;
+    uint64_t values;
+    uint64_t begin; /* hidden values, [sequences][hidden] */
+    uint64_t out;
+    uint64_t last; /* as begin */
+    uint64_t values_step, values_sequence, out_step, out_sequence;
+    uint64_t steps, sequences;
+    uint32_t members; /* so many sequences at a time, by `parts` work-groups each */
+    uint32_t after;   /* the reset gate comes after the product */
+    uint32_t reverse;
+    uint32_t inputs_vector; /* floats of an input in shared memory */
+    uint32_t inputs_partials;
+    uint32_t unused;
+};
+WCODEC_STRUCT_SIZE(wcodec_recurrence_launch, 272);
+
+/* Floats of shared memory: barriers, two vectors, gates, sums of U_z and U_r, of U_h twice, the
+ * input, sums of W twice; weights follow. */
+#define WCODEC_RECURRENCE_SHARED(vector, rows, partials, inputs_vector, inputs_partials) \
+    (4 + 2 * (vector) + ((2 * (rows) + 3u) & ~3u) + 3 * (partials) + (inputs_vector) + \
+     2 * (inputs_partials))
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "recurrent/upload.h"
+
+#include "core/error.h"
+
+#include <string.h>
+
+enum { GATES = WCODEC_UPLOAD_GATES };
+
+wcodec_status wcodec_recurrent_device_of(wcodec_context *context, const char *memory,
+                                         struct wcodec_opened **opened, wcodec_error *err)
+{
+    struct wcodec_opened *o;
+    const wcodec_status status = wcodec_backends_device_of(context, memory, &o, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (o->backend->rollouts == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "%s (%s) has no recurrent models: the CPU does them", o->name,
+                           o->listing.name);
+    *opened = o;
+    return WCODEC_OK;
+}
+
+/* A matrix of a gate, [H, columns] in blocks of rows, and which of the device's it is. */
+struct gate {
+    const float *from;
+    size_t block;
+    uint32_t number, gates; /* which of how many in the matrix */
+};
+
+static float element(const struct gate *gate, uint64_t row, uint32_t column, uint32_t width)
+{
+    return gate->from[(row / gate->block * width + column) * gate->block + row % gate->block];
+}
+
+static void put_gate(const struct wcodec_rollout_plan *p, enum wcodec_rollout_matrix matrix,
+                     const struct gate *gate, uint32_t part, float *to)
+{
+    const uint32_t width = matrix == WCODEC_ROLLOUT_W ? p->sizes.inputs : p->sizes.hidden,
+                   slices = p->slices[matrix], columns = p->columns[matrix],
+                   rows = gate->gates * p->rows;
+    for (uint32_t i = 0; i < p->rows; i++) {
+        const uint64_t row = (uint64_t)part * p->rows + i;
+        if (row >= p->sizes.hidden)
+            return;
+        for (uint32_t k = 0; k < width; k++)
+            to[4 * (((uint64_t)(k % columns / 4) * slices + k / columns) * rows +
+                    gate->number * p->rows + i) +
+               k % 4] = element(gate, row, k, width);
+    }
+}
+
+/* What a gate's rows have one of: column 0 of a matrix of so many, such as a bias. */
+static void put_column(const struct wcodec_rollout_plan *p, const struct gate *gate, uint32_t width,
+                       uint32_t part, float *to)
+{
+    for (uint32_t i = 0; i < p->rows && gate->from != NULL; i++) {
+        const uint64_t row = (uint64_t)part * p->rows + i;
+        if (row < p->sizes.hidden)
+            to[i] = element(gate, row, 0, width);
+    }
+}
+
+static uint64_t matrix_floats(const struct wcodec_rollout_plan *p,
+                              enum wcodec_rollout_matrix matrix, uint32_t gates)
+{
+    return (uint64_t)gates * p->rows * p->slices[matrix] * p->columns[matrix];
+}
+
+static void put_part(const struct wcodec_rollout_plan *p, const struct wcodec_recurrent_weights *m,
+                     uint32_t part, float *to)
+{
+    const bool alone = p->sizes.unit != WCODEC_UNIT_NONE;
+    float *gates = to + matrix_floats(p, WCODEC_ROLLOUT_W, GATES),
+          *reset = gates + matrix_floats(p, WCODEC_ROLLOUT_GATES, 2),
+          *first = reset + matrix_floats(p, WCODEC_ROLLOUT_RESET, 1),
+          *bias = first + GATES * p->rows;
+    for (uint32_t g = 0; g < GATES; g++) {
+        const struct gate w = {m->w[g], m->block, g, GATES};
+        put_gate(p, WCODEC_ROLLOUT_W, &w, part, to);
+        if (!alone)
+            put_column(p, &w, p->sizes.inputs, part, first + g * p->rows);
+        put_column(p, &(struct gate){.from = m->b[g], .block = 1}, 1, part, bias + g * p->rows);
+    }
+    if (alone)
+        put_column(p, &(struct gate){.from = m->c, .block = 1}, 1, part, first);
+    put_gate(p, WCODEC_ROLLOUT_GATES, &(struct gate){m->u[0], m->block, 0, 2}, part, gates);
+    put_gate(p, WCODEC_ROLLOUT_GATES, &(struct gate){m->u[1], m->block, 1, 2}, part, gates);
+    put_gate(p, WCODEC_ROLLOUT_RESET, &(struct gate){m->u[2], m->block, 0, 1}, part, reset);
+}
+
+wcodec_status wcodec_recurrent_upload(const struct wcodec_recurrent_upload *u, uint64_t member,
+                                      const struct wcodec_recurrent_weights *weights,
+                                      wcodec_error *err)
+{
+    const struct wcodec_backend *b = u->owner->device->backend;
+    const uint64_t size = u->plan->part_floats * sizeof(float);
+    wcodec_status status =
+        wcodec_staging_reserve(u->owner, u->host, WCODEC_MEMORY_PINNED, size, err);
+    for (uint32_t part = 0; part < u->plan->parts && status == WCODEC_OK; part++) {
+        memset(u->host->data, 0, (size_t)size);
+        put_part(u->plan, weights, part, (float *)u->host->data);
+        status = b->copy_in(u->queue, u->memory, (member * u->plan->parts + part) * size,
+                            u->host->data, size, err);
+        if (status == WCODEC_OK)
+            status = b->queue_wait(u->queue, err);
+    }
+    return status;
+}
