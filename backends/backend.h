@@ -58,8 +58,8 @@
  * applied, and tensors hashed; products with decoded elements; outliers of tiles are marked in the
  * work area; copies from one device to another. 15: leaves of other sizes; elements that differ
  * from those of another tensor. 16: rollouts of recurrent models. 17: anchors of vectors. 18:
- * recurrent units over sequences. */
-#define WCODEC_BACKEND_ABI 18u
+ * recurrent units over sequences. 19: elements that differ are coded in streams. */
+#define WCODEC_BACKEND_ABI 19u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -561,8 +561,8 @@ struct wcodec_tensor_patch {
     bool xor_values;
 };
 
-/* A tensor, and another one that it is compared with, by tiles. Both begin at multiples of 16;
- * places in `work` are multiples of 256. */
+/* A tensor, and another one that it is compared with, by tiles, of which there are at most 2^20.
+ * Both begin at multiples of 16; places in `work` are multiples of 256. */
 struct wcodec_tensor_changes {
     struct wcodec_memory *elements;
     uint64_t elements_at;
@@ -573,20 +573,26 @@ struct wcodec_tensor_changes {
     uint8_t element_log2;
     uint8_t tile_log2; /* 12 to 16 */
     uint32_t slot;     /* elements of a tile that are kept, a multiple of 8 */
-    uint64_t all;      /* to join: of all tiles */
+    /* To code: which kind of values, bits of codes as in struct wcodec_tensor_patch, and where
+     * streams go to, from the beginning of `streams` on: their bytes up to a multiple of 4, all
+     * zeros. */
+    bool xor_values;
+    uint8_t gap_bits, value_bits;
+    struct wcodec_memory *streams;
+    uint64_t streams_size;
 };
 
-/* Where things are in such a work area. */
+/* Where things are in such a work area. It begins with the tally, u32[WCODEC_CHANGES_TALLY], and
+ * the number of tiles that were coded wrongly, u32; the caller has put zeros there. */
 struct wcodec_changes_work {
     uint32_t tiles;
     uint64_t counts; /* struct wcodec_changed_tile[tiles] */
-    uint64_t firsts; /* u32[tiles]: to join, how many there are in the tiles before */
+    uint64_t words;  /* to code: of gaps, then of values, u32: a word | its bits << 16 */
+    uint64_t codes;  /* likewise, as in struct wcodec_tensor_patch */
+    uint64_t firsts; /* to code: bytes of the streams before, u64[tiles] */
     uint64_t slots;
     uint32_t slot_size;
-    /* Joined, of all tiles: positions in their tiles, u16 each, elements, and the base's; they
-     * follow each other up to `end`. */
-    uint64_t positions, values, bases, end;
-    uint64_t size; /* whatever there is to be joined */
+    uint64_t size;
 };
 static inline struct wcodec_changes_work wcodec_changes_work(const struct wcodec_tensor_changes *c)
 {
@@ -594,14 +600,13 @@ static inline struct wcodec_changes_work wcodec_changes_work(const struct wcodec
     struct wcodec_changes_work w = {.tiles = (uint32_t)((c->count + tile - 1) >> c->tile_log2),
                                     .slot_size = (uint32_t)wcodec_align_u64(
                                         (2 + ((uint64_t)2 << c->element_log2)) * c->slot, 16)};
-    const uint64_t most = (uint64_t)w.tiles * c->slot;
-    w.firsts = wcodec_align_u64(sizeof(struct wcodec_changed_tile) * (uint64_t)w.tiles, 256);
-    w.slots = wcodec_align_u64(w.firsts + 4 * (uint64_t)w.tiles, 256);
-    w.positions = wcodec_align_u64(w.slots + (uint64_t)w.slot_size * w.tiles, 256);
-    w.values = wcodec_align_u64(w.positions + 2 * c->all, 256);
-    w.bases = wcodec_align_u64(w.values + (c->all << c->element_log2), 256);
-    w.end = w.bases + (c->all << c->element_log2);
-    w.size = w.positions + 512 + most * (2 + ((uint64_t)2 << c->element_log2));
+    w.counts = wcodec_align_u64(4 * (WCODEC_CHANGES_TALLY + 1), 256);
+    w.words =
+        wcodec_align_u64(w.counts + sizeof(struct wcodec_changed_tile) * (uint64_t)w.tiles, 256);
+    w.codes = wcodec_align_u64(w.words + 4 * (uint64_t)WCODEC_CHANGES_WORDS, 256);
+    w.firsts = w.codes + 4 * (uint64_t)WCODEC_PATCH_CODE;
+    w.slots = wcodec_align_u64(w.firsts + 8 * (uint64_t)w.tiles, 256);
+    w.size = w.slots + (uint64_t)w.slot_size * w.tiles;
     return w;
 }
 
@@ -617,12 +622,17 @@ struct wcodec_backend_deltas {
                            wcodec_error *err);
 
     /* Counts to the work area, and what differs to slots; of a tile of more than `slot` all are
-     * counted, and the first are kept. Then from slots to their places among all, by the firsts
-     * that the caller has put there. Neither waits. */
+     * counted, and the first are kept. Classes of the others' gaps and values are added to the
+     * tally. Then, by codes and words that the caller has put there, bytes of streams to the
+     * counts. Then streams to their places, by their firsts; and if `prove` they are decoded from
+     * there, and tiles are counted of which that does not give what differs. What a tile of none
+     * or too many has is not coded. None of them waits. */
     wcodec_status (*find)(struct wcodec_queue *queue, const struct wcodec_tensor_changes *changes,
                           wcodec_error *err);
-    wcodec_status (*join)(struct wcodec_queue *queue, const struct wcodec_tensor_changes *changes,
+    wcodec_status (*size)(struct wcodec_queue *queue, const struct wcodec_tensor_changes *changes,
                           wcodec_error *err);
+    wcodec_status (*code)(struct wcodec_queue *queue, const struct wcodec_tensor_changes *changes,
+                          bool prove, wcodec_error *err);
 };
 
 /* A recurrent unit by itself: wcodec_gru_form. */

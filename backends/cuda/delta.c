@@ -32,7 +32,7 @@ static wcodec_status run(struct wcodec_queue *q, enum wcodec_delta_kernel kernel
     if (status != WCODEC_OK)
         return status;
     const cu_result result = d->cu->launch(d->deltas[kernel], grid.groups, 1, 1, grid.threads, 1, 1,
-                                           0, q->stream, arguments, NULL);
+                                           grid.shared, q->stream, arguments, NULL);
     return wcodec_cuda_leave(d, result, "cuLaunchKernel", err);
 }
 
@@ -59,20 +59,29 @@ static wcodec_status run_changes(struct wcodec_queue *q, enum wcodec_delta_kerne
 {
     struct wcodec_changes_launch l;
     const struct wcodec_gpu_grid grid = wcodec_gpu_changes(
-        c, WCODEC_GPU_CHANGES_WARPS, c->elements->address, c->base->address, c->work->address, &l);
+        kernel, c, WCODEC_GPU_CHANGES_WARPS, c->elements->address, c->base->address,
+        c->work->address, c->streams != NULL ? c->streams->address : 0, &l);
     return run(q, kernel, grid, &l, err);
 }
 
 static wcodec_status find(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
                           wcodec_error *err)
 {
-    return run_changes(q, WCODEC_DELTA_CHANGES, c, err);
+    const wcodec_status status = run_changes(q, WCODEC_DELTA_CHANGES, c, err);
+    return status == WCODEC_OK ? run_changes(q, WCODEC_DELTA_TALLY, c, err) : status;
 }
 
-static wcodec_status join(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
+static wcodec_status size(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
                           wcodec_error *err)
 {
-    return run_changes(q, WCODEC_DELTA_JOIN, c, err);
+    return run_changes(q, WCODEC_DELTA_SIZES, c, err);
 }
 
-const struct wcodec_backend_deltas wcodec_cuda_deltas = {supports, hash, patch, find, join};
+static wcodec_status code(struct wcodec_queue *q, const struct wcodec_tensor_changes *c, bool prove,
+                          wcodec_error *err)
+{
+    const wcodec_status status = run_changes(q, WCODEC_DELTA_STREAMS, c, err);
+    return status == WCODEC_OK && prove ? run_changes(q, WCODEC_DELTA_PROOF, c, err) : status;
+}
+
+const struct wcodec_backend_deltas wcodec_cuda_deltas = {supports, hash, patch, find, size, code};

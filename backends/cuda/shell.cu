@@ -6,7 +6,7 @@
 #include "backends/kernels/encode_join.h"
 #include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
-#include "backends/kernels/delta.h"
+#include "backends/kernels/delta_streams.h"
 #include "backends/kernels/measure.h"
 #include "backends/kernels/product_coded.h"
 #include "backends/kernels/product_int8.h"
@@ -176,19 +176,18 @@ extern "C" __global__ void __launch_bounds__(32)
     wcodec_patch_kernel(&warp, &launch);
 }
 
-extern "C" __global__ void __launch_bounds__(128)
-    wcodec_changes(const __grid_constant__ wcodec_changes_launch launch)
-{
-    struct wcodec_warp warp;
-    wcodec_changes_kernel(&warp, &launch);
-}
-
-extern "C" __global__ void __launch_bounds__(128)
-    wcodec_join(const __grid_constant__ wcodec_changes_launch launch)
-{
-    struct wcodec_warp warp;
-    wcodec_changes_join_kernel(&warp, &launch);
-}
+#define WCODEC_CHANGES(name, kernel) \
+    extern "C" __global__ void __launch_bounds__(128) \
+        wcodec_##name(const __grid_constant__ wcodec_changes_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        kernel(&warp, &launch); \
+    }
+WCODEC_CHANGES(changes, wcodec_changes_kernel)
+WCODEC_CHANGES(tally, wcodec_stream_tally_kernel)
+WCODEC_CHANGES(stream_sizes, wcodec_stream_sizes_kernel)
+WCODEC_CHANGES(streams, wcodec_stream_kernel)
+WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
 
 /* Weights in registers: a work-group has all of a multiprocessor's. */
 #define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) \

@@ -7,7 +7,7 @@
 #include "backends/cpu/batch.h"
 #include "backends/emulate/lanes.h"
 #include "backends/gpu/delta.h"
-#include "backends/kernels/delta.h"
+#include "backends/kernels/delta_streams.h"
 
 enum { SEED = 1 };
 
@@ -68,33 +68,59 @@ static void run_find(struct wcodec_warp *warp, const void *argument)
     wcodec_changes_kernel(warp, argument);
 }
 
-static void run_join(struct wcodec_warp *warp, const void *argument)
+static void run_tally(struct wcodec_warp *warp, const void *argument)
 {
-    wcodec_changes_join_kernel(warp, argument);
+    wcodec_stream_tally_kernel(warp, argument);
 }
 
-static wcodec_status run_changes(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
+static void run_sizes(struct wcodec_warp *warp, const void *argument)
+{
+    wcodec_stream_sizes_kernel(warp, argument);
+}
+
+static void run_streams(struct wcodec_warp *warp, const void *argument)
+{
+    wcodec_stream_kernel(warp, argument);
+}
+
+static void run_proof(struct wcodec_warp *warp, const void *argument)
+{
+    wcodec_stream_proof_kernel(warp, argument);
+}
+
+static wcodec_status run_changes(struct wcodec_queue *queue, enum wcodec_delta_kernel number,
+                                 const struct wcodec_tensor_changes *c,
                                  void (*kernel)(struct wcodec_warp *warp, const void *argument),
                                  wcodec_error *err)
 {
     struct wcodec_changes_launch l;
-    const struct wcodec_gpu_grid g =
-        wcodec_gpu_changes(c, WCODEC_GPU_CHANGES_WARPS, address_of(c->elements),
-                           address_of(c->base), address_of(c->work), &l);
-    const struct wcodec_lanes_launch lanes = {kernel, &l, g.groups, g.threads, 0, SEED};
+    const struct wcodec_gpu_grid g = wcodec_gpu_changes(
+        number, c, WCODEC_GPU_CHANGES_WARPS, address_of(c->elements), address_of(c->base),
+        address_of(c->work), c->streams != NULL ? address_of(c->streams) : 0, &l);
+    const struct wcodec_lanes_launch lanes = {kernel, &l, g.groups, g.threads, g.shared, SEED};
     return run(queue, &lanes, err);
 }
 
 static wcodec_status find(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
                           wcodec_error *err)
 {
-    return run_changes(queue, c, run_find, err);
+    const wcodec_status status = run_changes(queue, WCODEC_DELTA_CHANGES, c, run_find, err);
+    return status == WCODEC_OK ? run_changes(queue, WCODEC_DELTA_TALLY, c, run_tally, err) : status;
 }
 
-static wcodec_status join(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
+static wcodec_status size(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
                           wcodec_error *err)
 {
-    return run_changes(queue, c, run_join, err);
+    return run_changes(queue, WCODEC_DELTA_SIZES, c, run_sizes, err);
 }
 
-const struct wcodec_backend_deltas wcodec_emulated_deltas = {supports, hash, patch, find, join};
+static wcodec_status code(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
+                          bool prove, wcodec_error *err)
+{
+    const wcodec_status status = run_changes(queue, WCODEC_DELTA_STREAMS, c, run_streams, err);
+    return status == WCODEC_OK && prove ? run_changes(queue, WCODEC_DELTA_PROOF, c, run_proof, err)
+                                        : status;
+}
+
+const struct wcodec_backend_deltas wcodec_emulated_deltas = {supports, hash, patch,
+                                                             find,     size, code};

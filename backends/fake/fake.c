@@ -8,10 +8,10 @@
  *     noadopt, nopinned, nopeers: from the beginning
  *   library: its products are said to be by a library
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
- *     late-undone, late-peer, late-miscodes, late-misorders, late-nocoders: after the known
- * answers, so that the core trusts it memory-N: its N-th allocation (memory, queue, event, batch)
- * after them, and only that lost-N: every call from the N-th after them on silent-N: from the N-th
- * call on nothing is done any more; waiting says so
+ *     late-undone, late-peer, late-miscodes, late-misorders, late-missizes, late-nocoders: after
+ * the known answers, so that the core trusts it memory-N: its N-th allocation (memory, queue,
+ * event, batch) after them, and only that lost-N: every call from the N-th after them on silent-N:
+ * from the N-th call on nothing is done any more; waiting says so
  *
  * It has two devices, and each refuses what belongs to the other. Several contexts may use it, if
  * they are created one after the other. */
@@ -694,19 +694,36 @@ static wcodec_status fake_find(struct wcodec_queue *queue, const struct wcodec_t
     return status == WCODEC_OK ? wcodec_emulated_deltas.find(queue, c, err) : status;
 }
 
-static wcodec_status fake_join(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
+static wcodec_status fake_size(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
                                wcodec_error *err)
 {
     wcodec_status status = before_delta(queue, c->work, err);
     if (status == WCODEC_OK)
-        status = wcodec_emulated_deltas.join(queue, c, err);
-    if (status == WCODEC_OK && is_late("late-misorders"))
-        memset(c->work->data + wcodec_changes_work(c).positions, 0xff, 2 * c->all);
+        status = wcodec_emulated_deltas.size(queue, c, err);
+    /* Of the first tile. */
+    uint8_t *const size = c->work->data + wcodec_changes_work(c).counts + 12;
+    if (status == WCODEC_OK && is_late("late-missizes") && (size[0] | size[1]) != 0)
+        size[0]++;
     return status;
 }
 
-static const struct wcodec_backend_deltas fake_delta_functions = {fake_deltas, fake_hash,
-                                                                  fake_patch, fake_find, fake_join};
+static wcodec_status fake_code_changes(struct wcodec_queue *queue,
+                                       const struct wcodec_tensor_changes *c, bool prove,
+                                       wcodec_error *err)
+{
+    const struct wcodec_changes_work w = wcodec_changes_work(c);
+    wcodec_status status = before_delta(queue, c->work, err);
+    if (status == WCODEC_OK)
+        status = check_owner(queue, c->streams, err);
+    if (status == WCODEC_OK && is_late("late-misorders"))
+        memset(c->work->data + w.slots, 0, 8); /* positions of the first tile */
+    if (status == WCODEC_OK)
+        status = wcodec_emulated_deltas.code(queue, c, prove, err);
+    return status;
+}
+
+static const struct wcodec_backend_deltas fake_delta_functions = {
+    fake_deltas, fake_hash, fake_patch, fake_find, fake_size, fake_code_changes};
 
 static bool fake_codes(struct wcodec_device *device, const struct wcodec_tiling *tiling)
 {

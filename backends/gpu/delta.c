@@ -7,8 +7,8 @@
 
 enum { GROUPS_MOST = 1 << 16 };
 
-const char *const wcodec_delta_kernel_names[WCODEC_DELTA_KERNELS] = {"leaves", "patch", "changes",
-                                                                     "join"};
+const char *const wcodec_delta_kernel_names[WCODEC_DELTA_KERNELS] = {
+    "leaves", "patch", "changes", "tally", "stream_sizes", "streams", "stream_proof"};
 
 struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *t, unsigned warps,
                                          uint64_t elements, uint64_t out,
@@ -21,7 +21,7 @@ struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *t, u
                                        .leaf_log2 = t->leaf_log2};
     memcpy(l->secret, t->secret, sizeof l->secret);
     return (struct wcodec_gpu_grid){groups < GROUPS_MOST ? (uint32_t)groups : GROUPS_MOST,
-                                    32 * warps};
+                                    32 * warps, 0};
 }
 
 struct wcodec_gpu_grid wcodec_gpu_patch(const struct wcodec_tensor_patch *t, unsigned warps,
@@ -40,27 +40,41 @@ struct wcodec_gpu_grid wcodec_gpu_patch(const struct wcodec_tensor_patch *t, uns
                                       .gap_bits = t->gap_bits,
                                       .value_bits = t->value_bits};
     const uint32_t threads = 32 * warps;
-    return (struct wcodec_gpu_grid){(t->count + threads - 1) / threads, threads};
+    return (struct wcodec_gpu_grid){(t->count + threads - 1) / threads, threads, 0};
 }
 
-struct wcodec_gpu_grid wcodec_gpu_changes(const struct wcodec_tensor_changes *c, unsigned warps,
+static uint32_t shared_of(enum wcodec_delta_kernel kernel, unsigned warps)
+{
+    return kernel == WCODEC_DELTA_TALLY     ? 4 * WCODEC_CHANGES_TALLY
+           : kernel == WCODEC_DELTA_STREAMS ? 4 * WCODEC_CHANGES_STAGE * warps
+                                            : 0;
+}
+
+struct wcodec_gpu_grid wcodec_gpu_changes(enum wcodec_delta_kernel kernel,
+                                          const struct wcodec_tensor_changes *c, unsigned warps,
                                           uint64_t elements, uint64_t base, uint64_t work,
-                                          struct wcodec_changes_launch *l)
+                                          uint64_t streams, struct wcodec_changes_launch *l)
 {
     const struct wcodec_changes_work w = wcodec_changes_work(c);
     *l = (struct wcodec_changes_launch){.elements = elements + c->elements_at,
                                         .base = base + c->base_at,
+                                        .tally = work,
                                         .counts = work + w.counts,
+                                        .words = work + w.words,
+                                        .codes = work + w.codes,
                                         .firsts = work + w.firsts,
                                         .slots = work + w.slots,
-                                        .positions = work + w.positions,
-                                        .values = work + w.values,
-                                        .bases = work + w.bases,
+                                        .streams = streams,
+                                        .stream_words = (c->streams_size + 3) / 4,
                                         .count = c->count,
                                         .tiles = w.tiles,
                                         .tile_log2 = c->tile_log2,
                                         .element_log2 = c->element_log2,
                                         .slot = c->slot,
-                                        .slot_size = w.slot_size};
-    return (struct wcodec_gpu_grid){(w.tiles + warps - 1) / warps, 32 * warps};
+                                        .slot_size = w.slot_size,
+                                        .xor_values = c->xor_values,
+                                        .gap_bits = c->gap_bits,
+                                        .value_bits = c->value_bits};
+    return (struct wcodec_gpu_grid){(w.tiles + warps - 1) / warps, 32 * warps,
+                                    shared_of(kernel, warps)};
 }

@@ -16,13 +16,17 @@ enum wcodec_delta_kernel {
     WCODEC_DELTA_LEAVES,
     WCODEC_DELTA_PATCH,
     WCODEC_DELTA_CHANGES,
-    WCODEC_DELTA_JOIN,
+    WCODEC_DELTA_TALLY,
+    WCODEC_DELTA_SIZES,
+    WCODEC_DELTA_STREAMS,
+    WCODEC_DELTA_PROOF,
     WCODEC_DELTA_KERNELS
 };
 extern const char *const wcodec_delta_kernel_names[WCODEC_DELTA_KERNELS];
 
 struct wcodec_gpu_grid {
     uint32_t groups, threads;
+    uint32_t shared; /* bytes of a work-group */
 };
 
 /* What a launch is given, in work-groups of that many warps; addresses are those of the memory. */
@@ -32,9 +36,11 @@ struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *leav
 struct wcodec_gpu_grid wcodec_gpu_patch(const struct wcodec_tensor_patch *patch, unsigned warps,
                                         uint64_t elements, uint64_t work,
                                         struct wcodec_patch_launch *launch);
-/* For both kernels of changes. */
-struct wcodec_gpu_grid wcodec_gpu_changes(const struct wcodec_tensor_changes *changes,
+/* For all kernels of changes; `streams` only of those that code. */
+struct wcodec_gpu_grid wcodec_gpu_changes(enum wcodec_delta_kernel kernel,
+                                          const struct wcodec_tensor_changes *changes,
                                           unsigned warps, uint64_t elements, uint64_t base,
-                                          uint64_t work, struct wcodec_changes_launch *launch);
+                                          uint64_t work, uint64_t streams,
+                                          struct wcodec_changes_launch *launch);
 
 #endif

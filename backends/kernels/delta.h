@@ -419,29 +419,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_kernel(struct wcodec_warp *warp,
     else
         wcodec_changes_one(3, warp, l, tile);
 }
-
-/* What a slot has to its place among all. */
-WCODEC_DEVICE_FUNCTION void wcodec_changes_join_kernel(struct wcodec_warp *warp,
-                                                       const struct wcodec_changes_launch *l)
-{
-    const uint32_t tile = wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp),
-                   log2 = l->element_log2;
-    if (tile >= l->tiles)
-        return;
-    const uint32_t found = ((const WCODEC_GLOBAL uint32_t *)(l->counts + 16 * (uint64_t)tile))[0],
-                   count = found < l->slot ? found : l->slot;
-    const uint64_t slot = l->slots + (uint64_t)l->slot_size * tile,
-                   values = slot + 2 * (uint64_t)l->slot,
-                   first = ((const WCODEC_GLOBAL uint32_t *)l->firsts)[tile];
-    for (uint32_t i = wcodec_lane(warp); i < count; i += 32) {
-        ((WCODEC_GLOBAL uint16_t *)l->positions)[first + i] =
-            ((const WCODEC_GLOBAL uint16_t *)slot)[i];
-        wcodec_patch_store(l->values + ((first + i) << log2), log2,
-                           wcodec_patch_load(values + ((uint64_t)i << log2), log2));
-        wcodec_patch_store(l->bases + ((first + i) << log2), log2,
-                           wcodec_patch_load(values + ((uint64_t)(l->slot + i) << log2), log2));
-    }
-}
 #endif
 
 #endif

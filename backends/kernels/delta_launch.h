@@ -38,26 +38,33 @@ struct wcodec_patch_launch {
 };
 WCODEC_STRUCT_SIZE(wcodec_patch_launch, 72);
 
-/* What a tile's elements are that differ from the base's, in order: in its slot, then after those
- * of the tiles before it. */
+/* What a tile's elements are that differ from the base's, in order, in its slot; and the streams of
+ * all tiles, one after the other. */
 struct wcodec_changes_launch {
     uint64_t elements; /* multiples of 16 */
     uint64_t base;
-    uint64_t counts;    /* struct wcodec_changed_tile[tiles] */
-    uint64_t firsts;    /* u32[tiles]: how many are before */
-    uint64_t slots;     /* of slot_size bytes each: u16[slot] positions, elements, the base's */
-    uint64_t positions; /* of all, joined */
-    uint64_t values;
-    uint64_t bases;
+    uint64_t tally;   /* u32[WCODEC_CHANGES_TALLY], then tiles that are coded wrongly */
+    uint64_t counts;  /* struct wcodec_changed_tile[tiles] */
+    uint64_t words;   /* u32[WCODEC_CHANGES_WORDS]: a word, and its bits << 16 */
+    uint64_t codes;   /* as struct wcodec_patch_launch has them */
+    uint64_t firsts;  /* u64[tiles]: bytes of the streams before */
+    uint64_t slots;   /* of slot_size bytes each: u16[slot] positions, elements, the base's */
+    uint64_t streams; /* u32[stream_words], which begin as zeros */
+    uint64_t stream_words;
     uint64_t count; /* elements of the tensor */
     uint32_t tiles;
     uint32_t tile_log2; /* at most 16 */
     uint32_t element_log2;
     uint32_t slot; /* elements that a slot has room for, a multiple of 8 */
     uint32_t slot_size;
-    uint32_t unused;
+    uint32_t xor_values;
+    uint32_t gap_bits, value_bits; /* by which codes are looked up */
 };
-WCODEC_STRUCT_SIZE(wcodec_changes_launch, 96);
+WCODEC_STRUCT_SIZE(wcodec_changes_launch, 120);
+
+/* Shared memory, in words: what a work-group counts in; what a warp puts bits of 32 elements of up
+ * to 101 bits into, after at most 31 of those before. */
+enum { WCODEC_CHANGES_STAGE = 104 };
 
 WCODEC_STRUCT_SIZE(wcodec_changed_tile, 16);
 

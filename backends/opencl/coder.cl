@@ -5,10 +5,11 @@
  * launched, and nothing else. A program has one kernel. WCODEC_CODER is its step: 0 a row of its
  * own, of which WCODEC_CODER_ELEMENT_LOG2, _RAW and _PROFILE are the columns, 1 tiles of any
  * tensor, 2 sums, 3 join; 4 measuring elements of that size, 5 its sums; 6 hashes of leaves, 7
- * tiles of a delta; 8 elements that differ, 9 joins them.
+ * tiles of a delta; 8 elements that differ, 9 counts their classes, 10
+ * to 12 measure, write and decode their streams.
  *
  * A launch's addresses are offsets in the buffers that it is given, as in product.cl. */
-#include "backends/kernels/delta.h"
+#include "backends/kernels/delta_streams.h"
 #include "backends/kernels/encode_join.h"
 #include "backends/kernels/measure.h"
 
@@ -43,7 +44,7 @@ WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint
 }
 #elif WCODEC_CODER >= 8
 WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint8_t *base,
-                                       __global uint8_t *work,
+                                       __global uint8_t *work, __global uint8_t *streams,
                                        const struct wcodec_changes_launch launch,
                                        __local uint4 *shared)
 {
@@ -52,17 +53,24 @@ WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint
     WCODEC_WARP_OPEN
     l.elements += (ulong)elements;
     l.base += (ulong)base;
+    l.tally += (ulong)work;
     l.counts += (ulong)work;
+    l.words += (ulong)work;
+    l.codes += (ulong)work;
     l.firsts += (ulong)work;
     l.slots += (ulong)work;
-    l.positions += (ulong)work;
-    l.values += (ulong)work;
-    l.bases += (ulong)work;
+    l.streams += (ulong)streams;
     barrier(CLK_LOCAL_MEM_FENCE);
 #if WCODEC_CODER == 8
     wcodec_changes_kernel(&warp, &l);
+#elif WCODEC_CODER == 9
+    wcodec_stream_tally_kernel(&warp, &l);
+#elif WCODEC_CODER == 10
+    wcodec_stream_sizes_kernel(&warp, &l);
+#elif WCODEC_CODER == 11
+    wcodec_stream_kernel(&warp, &l);
 #else
-    wcodec_changes_join_kernel(&warp, &l);
+    wcodec_stream_proof_kernel(&warp, &l);
 #endif
 }
 #elif WCODEC_CODER >= 4

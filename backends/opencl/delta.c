@@ -10,6 +10,7 @@ static wcodec_status run(struct wcodec_queue *q, struct wcodec_opencl_coder_laun
 {
     l->groups = grid.groups;
     l->threads = grid.threads;
+    l->shared = grid.shared;
     const wcodec_status status = wcodec_opencl_coder_enqueue(q, l, err);
     return status == WCODEC_OK ? wcodec_opencl_coders_flush(q, err) : status;
 }
@@ -42,6 +43,7 @@ static wcodec_status patch(struct wcodec_queue *q, const struct wcodec_tensor_pa
                err);
 }
 
+/* Without streams yet, another buffer stands for them. */
 static wcodec_status run_changes(struct wcodec_queue *q, enum wcodec_delta_kernel kernel,
                                  const struct wcodec_tensor_changes *c, wcodec_error *err)
 {
@@ -50,24 +52,33 @@ static wcodec_status run_changes(struct wcodec_queue *q, enum wcodec_delta_kerne
         .kernel = WCODEC_OPENCL_DELTAS + kernel,
         .arguments = &a,
         .arguments_size = sizeof a,
-        .buffers = {c->elements->buffer, c->base->buffer, c->work->buffer},
-        .buffer_count = 3};
-    return run(q, &l,
-               wcodec_gpu_changes(c, wcodec_opencl_coder_warps(q->device, l.kernel), 0, 0, 0, &a),
-               err);
+        .buffers = {c->elements->buffer, c->base->buffer, c->work->buffer,
+                    c->streams != NULL ? c->streams->buffer : c->work->buffer},
+        .buffer_count = 4};
+    const struct wcodec_gpu_grid grid = wcodec_gpu_changes(
+        kernel, c, wcodec_opencl_coder_warps(q->device, l.kernel), 0, 0, 0, 0, &a);
+    return run(q, &l, grid, err);
 }
 
 static wcodec_status find(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
                           wcodec_error *err)
 {
-    return run_changes(q, WCODEC_DELTA_CHANGES, c, err);
+    const wcodec_status status = run_changes(q, WCODEC_DELTA_CHANGES, c, err);
+    return status == WCODEC_OK ? run_changes(q, WCODEC_DELTA_TALLY, c, err) : status;
 }
 
-static wcodec_status join(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
+static wcodec_status size(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
                           wcodec_error *err)
 {
-    return run_changes(q, WCODEC_DELTA_JOIN, c, err);
+    return run_changes(q, WCODEC_DELTA_SIZES, c, err);
 }
 
-const struct wcodec_backend_deltas wcodec_opencl_deltas = {wcodec_opencl_has_coders, hash, patch,
-                                                           find, join};
+static wcodec_status code(struct wcodec_queue *q, const struct wcodec_tensor_changes *c, bool prove,
+                          wcodec_error *err)
+{
+    const wcodec_status status = run_changes(q, WCODEC_DELTA_STREAMS, c, err);
+    return status == WCODEC_OK && prove ? run_changes(q, WCODEC_DELTA_PROOF, c, err) : status;
+}
+
+const struct wcodec_backend_deltas wcodec_opencl_deltas = {
+    wcodec_opencl_has_coders, hash, patch, find, size, code};

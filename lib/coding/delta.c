@@ -274,23 +274,6 @@ bool wcodec_delta_patch(const struct wcodec_delta_side *side, const uint8_t *str
     return valid && is_over(&n.bits, stream, size);
 }
 
-bool wcodec_delta_is_stream_of(const struct wcodec_delta_side *side, const uint8_t *stream,
-                               uint64_t size, uint64_t count, const struct wcodec_delta_changes *c)
-{
-    const unsigned log2 = side->delta->element_log2;
-    const uint64_t mask = wcodec_delta_mask(log2);
-    struct numbers n = {
-        .side = side, .bits = {.at = stream, .end = stream + size}, .count = count, .size = size};
-    uint64_t at = 0, value = 0, i = 0;
-    bool valid;
-    for (; take_change(&n, &at, &value, &valid); i++)
-        if (i >= c->count || c->positions[i] != at ||
-            (changed(side, wcodec_delta_load(c->base, i, log2), value) & mask) !=
-                wcodec_delta_load(c->elements, i, log2))
-            return false;
-    return valid && i == c->count && is_over(&n.bits, stream, size);
-}
-
 void wcodec_delta_combine(unsigned mode, unsigned element_log2, const uint8_t *coded,
                           uint64_t count, uint8_t *elements)
 {

@@ -121,21 +121,10 @@ struct wcodec_delta_tile wcodec_delta_tile_at(const struct wcodec_delta_side *si
 /* The check of bytes: of a stream, of the side, of a tile's elements. */
 uint32_t wcodec_delta_check(const void *bytes, uint64_t size);
 
-/* Elements of a tile of which it is known that they differ from the base's. */
-struct wcodec_delta_changes {
-    uint64_t count;
-    const uint16_t *positions; /* of each in its tile, ascending, in this machine's order */
-    const uint8_t *elements, *base;
-};
-
 /* Bring `count` elements, which are the base's, to what a sparse tile's stream says. False: it is
  * no valid one. */
 bool wcodec_delta_patch(const struct wcodec_delta_side *side, const uint8_t *stream, uint64_t size,
                         uint64_t count, uint8_t *elements);
-/* Would it change these elements alone, and to what they are? */
-bool wcodec_delta_is_stream_of(const struct wcodec_delta_side *side, const uint8_t *stream,
-                               uint64_t size, uint64_t count,
-                               const struct wcodec_delta_changes *changes);
 /* The same by the coded elements of a part, of mode DIFFERENCE or XOR. */
 void wcodec_delta_combine(unsigned mode, unsigned element_log2, const uint8_t *coded,
                           uint64_t count, uint8_t *elements);
@@ -222,11 +211,6 @@ struct wcodec_delta_counts {
 };
 void wcodec_delta_count(unsigned element_log2, bool xor_values, const uint8_t *elements,
                         const uint8_t *base, uint64_t count, struct wcodec_delta_counts *counts);
-/* The same by what is known. */
-void wcodec_delta_count_changes(unsigned element_log2, bool xor_values,
-                                const struct wcodec_delta_changes *changes, uint64_t count,
-                                struct wcodec_delta_counts *counts);
-
 /* Lengths of a code from counts, of which `classes` there are. */
 void wcodec_delta_code_plan(const uint64_t *counts, unsigned classes,
                             struct wcodec_delta_code *code);
@@ -239,9 +223,5 @@ uint64_t wcodec_delta_stream(const struct wcodec_delta_code *gaps,
                              const struct wcodec_delta_code *values, unsigned element_log2,
                              bool xor_values, const uint8_t *elements, const uint8_t *base,
                              uint64_t count, uint8_t *to);
-uint64_t wcodec_delta_stream_changes(const struct wcodec_delta_code *gaps,
-                                     const struct wcodec_delta_code *values, unsigned element_log2,
-                                     bool xor_values, const struct wcodec_delta_changes *changes,
-                                     uint64_t count, uint8_t *to);
 
 #endif

@@ -5,14 +5,12 @@
 
 #include "coding/delta.h"
 
-/* Elements that differ, in order: they are looked for, or known. */
+/* Elements that differ, in order. */
 struct walk {
     const uint8_t *elements, *base;
     uint64_t at, count;
     unsigned element_log2;
     bool xor_values;
-    const struct wcodec_delta_changes *changes; /* NULL: not known */
-    uint64_t number;                            /* of the next one of them */
 };
 
 static uint64_t value_of(const struct walk *w, uint64_t e, uint64_t b)
@@ -22,25 +20,10 @@ static uint64_t value_of(const struct walk *w, uint64_t e, uint64_t b)
                : wcodec_zigzag((e - b) & wcodec_delta_mask(w->element_log2), w->element_log2);
 }
 
-static bool next_known(struct walk *w, uint64_t *gap, uint64_t *value)
-{
-    const struct wcodec_delta_changes *c = w->changes;
-    *gap = w->count - w->at;
-    if (w->number == c->count)
-        return false;
-    *gap = c->positions[w->number] - w->at;
-    *value = value_of(w, wcodec_delta_load(c->elements, w->number, w->element_log2),
-                      wcodec_delta_load(c->base, w->number, w->element_log2));
-    w->at = (uint64_t)c->positions[w->number++] + 1;
-    return true;
-}
-
 /* The next one: how many elements are before it, and its value; false: `gap` elements are left. */
 static bool next(struct walk *w, uint64_t *gap, uint64_t *value)
 {
     const uint64_t begin = w->at;
-    if (w->changes != NULL)
-        return next_known(w, gap, value);
     w->at = wcodec_delta_skip(w->elements, w->base, w->at, w->count, w->element_log2);
     for (; w->at < w->count; w->at++) {
         const uint64_t e = wcodec_delta_load(w->elements, w->at, w->element_log2),
@@ -74,15 +57,6 @@ void wcodec_delta_count(unsigned element_log2, bool xor_values, const uint8_t *e
                      .count = count,
                      .element_log2 = element_log2,
                      .xor_values = xor_values};
-    count_walk(&w, counts);
-}
-
-void wcodec_delta_count_changes(unsigned element_log2, bool xor_values,
-                                const struct wcodec_delta_changes *changes, uint64_t count,
-                                struct wcodec_delta_counts *counts)
-{
-    struct walk w = {
-        .count = count, .element_log2 = element_log2, .xor_values = xor_values, .changes = changes};
     count_walk(&w, counts);
 }
 
@@ -231,15 +205,5 @@ uint64_t wcodec_delta_stream(const struct wcodec_delta_code *gaps,
                      .count = count,
                      .element_log2 = element_log2,
                      .xor_values = xor_values};
-    return write_walk(&w, gaps, values, to);
-}
-
-uint64_t wcodec_delta_stream_changes(const struct wcodec_delta_code *gaps,
-                                     const struct wcodec_delta_code *values, unsigned element_log2,
-                                     bool xor_values, const struct wcodec_delta_changes *changes,
-                                     uint64_t count, uint8_t *to)
-{
-    struct walk w = {
-        .count = count, .element_log2 = element_log2, .xor_values = xor_values, .changes = changes};
     return write_walk(&w, gaps, values, to);
 }

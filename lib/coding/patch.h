@@ -21,7 +21,18 @@ struct wcodec_changed_tile {
     uint32_t count;
     uint32_t zigzag_bits;
     uint32_t xor_bits;
-    uint32_t unused;
+    uint32_t size; /* bytes of its stream, when that is known */
+};
+
+/* What a device counts of a tensor's changes: classes of gaps, of values in zigzag order, and of
+ * values by XOR. */
+enum {
+    WCODEC_CHANGES_GAPS = 33,
+    WCODEC_CHANGES_VALUES = 136,
+    WCODEC_CHANGES_ZIGZAG = WCODEC_CHANGES_GAPS,
+    WCODEC_CHANGES_XOR = WCODEC_CHANGES_ZIGZAG + WCODEC_CHANGES_VALUES,
+    WCODEC_CHANGES_TALLY = WCODEC_CHANGES_XOR + WCODEC_CHANGES_VALUES,
+    WCODEC_CHANGES_WORDS = WCODEC_CHANGES_GAPS + WCODEC_CHANGES_VALUES /* of both codes */
 };
 
 #endif

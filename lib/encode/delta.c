@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/delta.h"
-#include "coding/delta.h"
+#include "encode/delta_work.h"
 #include "coding/tiling.h"
 #include "core/dtype.h"
 #include "core/error.h"
@@ -10,41 +9,13 @@
 #include "encode/records.h"
 #include "encode/tables.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 enum {
-    GROUP = 16,     /* tiles whose streams are one piece of memory */
     MANY = 1 << 22, /* elements from which on tiles are the largest */
     TILE_LOG2_FEW = 14,
-    FEW = 16, /* a tile of which one in so many differs, or fewer, is sparse */
+    FEW = 16,            /* a tile of which one in so many differs, or fewer, is sparse */
+    LENT_PART = 1 << 19, /* bytes of lent streams that are a part of the payload */
     SAMPLE = 2048,
     SAMPLES = 4 /* elements that a tile's costs are counted of */
-};
-
-struct delta_tile {
-    uint32_t changed; /* elements */
-    uint32_t size, check;
-    uint32_t result; /* check of the elements */
-    uint8_t mode;
-};
-
-struct delta_work {
-    wcodec_context *context;
-    const struct wcodec_encode_settings *settings;
-    const uint8_t *data, *base;
-    const struct wcodec_delta_found *found; /* NULL, or in their place */
-    struct wcodec_delta d;
-    struct delta_tile *tiles;
-    uint8_t **streams; /* of each group */
-    uint64_t *stream_sizes;
-    size_t groups;
-    _Atomic uint64_t zigzag_bits, xor_bits; /* of the values that differ */
-    pthread_mutex_t lock;                   /* of `counts` */
-    struct wcodec_delta_counts counts;
-    struct wcodec_delta_code gaps, values;
-    const struct wcodec_delta_side *side;
-    atomic_bool failed, wrong;
 };
 
 bool wcodec_delta_is_sparse(uint64_t count, uint64_t changed)
@@ -65,7 +36,8 @@ unsigned wcodec_delta_tile_log2(const struct wcodec_encode_settings *settings, u
 }
 
 /* Elements that differ, and the lengths of both kinds of values. */
-static void compare(struct delta_work *w, uint64_t begin, uint64_t count, struct delta_tile *tile)
+static void compare(struct wcodec_delta_work *w, uint64_t begin, uint64_t count,
+                    struct wcodec_delta_work_tile *tile)
 {
     const unsigned log2 = w->d.element_log2;
     const uint64_t mask = wcodec_delta_mask(log2), end = begin + count;
@@ -90,7 +62,8 @@ static void compare(struct delta_work *w, uint64_t begin, uint64_t count, struct
 }
 
 /* Bits that a sample of a tile takes, by the order-0 entropy of its bytes' planes. */
-static double part_bits(const struct delta_work *w, unsigned mode, uint64_t begin, uint64_t count)
+static double part_bits(const struct wcodec_delta_work *w, unsigned mode, uint64_t begin,
+                        uint64_t count)
 {
     const unsigned log2 = w->d.element_log2, width = 1u << log2;
     uint64_t counts[8][256] = {{0}}, taken = 0;
@@ -111,7 +84,7 @@ static double part_bits(const struct delta_work *w, unsigned mode, uint64_t begi
 }
 
 /* The same of a sparse tile: codes of its own, and what is below classes. */
-static double sparse_bits(const struct delta_work *w, uint64_t begin, uint64_t count)
+static double sparse_bits(const struct wcodec_delta_work *w, uint64_t begin, uint64_t count)
 {
     const unsigned log2 = w->d.element_log2;
     struct wcodec_delta_counts c = {{0}, {0}};
@@ -127,7 +100,7 @@ static double sparse_bits(const struct delta_work *w, uint64_t begin, uint64_t c
     return bits;
 }
 
-static uint8_t choose_mode(const struct delta_work *w, uint64_t begin, uint64_t count,
+static uint8_t choose_mode(const struct wcodec_delta_work *w, uint64_t begin, uint64_t count,
                            uint32_t changed)
 {
     uint8_t best = WCODEC_DELTA_SPARSE;
@@ -148,7 +121,7 @@ static uint8_t choose_mode(const struct delta_work *w, uint64_t begin, uint64_t 
 
 static void choose_task(void *argument, size_t i)
 {
-    struct delta_work *w = argument;
+    struct wcodec_delta_work *w = argument;
     const uint64_t begin = (uint64_t)i << w->d.tile_log2,
                    count = wcodec_delta_tile_elements(&w->d, i);
     if (wcodec_cancel_poll(w->settings->cancel))
@@ -161,17 +134,14 @@ static void choose_task(void *argument, size_t i)
 
 static void count_task(void *argument, size_t i)
 {
-    struct delta_work *w = argument;
+    struct wcodec_delta_work *w = argument;
     const unsigned log2 = w->d.element_log2;
     const uint64_t at = (uint64_t)i << w->d.tile_log2 << log2;
     struct wcodec_delta_counts c = {{0}, {0}};
     const uint64_t count = wcodec_delta_tile_elements(&w->d, i);
     if (w->tiles[i].mode != WCODEC_DELTA_SPARSE)
         return;
-    if (w->found != NULL)
-        wcodec_delta_count_changes(log2, w->d.xor_values, &w->found->changes[i], count, &c);
-    else
-        wcodec_delta_count(log2, w->d.xor_values, w->data + at, w->base + at, count, &c);
+    wcodec_delta_count(log2, w->d.xor_values, w->data + at, w->base + at, count, &c);
     pthread_mutex_lock(&w->lock);
     for (unsigned k = 0; k < WCODEC_DELTA_GAPS; k++)
         w->counts.gaps[k] += c.gaps[k];
@@ -180,31 +150,22 @@ static void count_task(void *argument, size_t i)
     pthread_mutex_unlock(&w->lock);
 }
 
-static size_t group_end(const struct delta_work *w, size_t group)
-{
-    const uint64_t end = (uint64_t)(group + 1) * GROUP;
-    return (size_t)(end < w->d.tiles ? end : w->d.tiles);
-}
-
-static uint64_t write_stream(const struct delta_work *w, size_t i, uint8_t *to)
+static uint64_t write_stream(const struct wcodec_delta_work *w, size_t i, uint8_t *to)
 {
     const unsigned log2 = w->d.element_log2;
     const uint64_t at = (uint64_t)i << w->d.tile_log2 << log2,
                    count = wcodec_delta_tile_elements(&w->d, i);
-    return w->found != NULL
-               ? wcodec_delta_stream_changes(&w->gaps, &w->values, log2, w->d.xor_values,
-                                             &w->found->changes[i], count, to)
-               : wcodec_delta_stream(&w->gaps, &w->values, log2, w->d.xor_values, w->data + at,
-                                     w->base + at, count, to);
+    return wcodec_delta_stream(&w->gaps, &w->values, log2, w->d.xor_values, w->data + at,
+                               w->base + at, count, to);
 }
 
 static void stream_task(void *argument, size_t group)
 {
-    struct delta_work *w = argument;
+    struct wcodec_delta_work *w = argument;
     const unsigned log2 = w->d.element_log2;
-    const size_t end = group_end(w, group);
+    const size_t end = wcodec_delta_group_end(w, group);
     uint64_t most = 0, size = 0;
-    for (size_t i = group * GROUP; i < end; i++)
+    for (size_t i = group * WCODEC_DELTA_GROUP; i < end; i++)
         if (w->tiles[i].mode == WCODEC_DELTA_SPARSE)
             most += wcodec_delta_stream_most(log2, w->tiles[i].changed);
     if (most == 0)
@@ -214,8 +175,8 @@ static void stream_task(void *argument, size_t group)
         atomic_store(&w->failed, true);
         return;
     }
-    for (size_t i = group * GROUP; i < end; i++) {
-        struct delta_tile *t = &w->tiles[i];
+    for (size_t i = group * WCODEC_DELTA_GROUP; i < end; i++) {
+        struct wcodec_delta_work_tile *t = &w->tiles[i];
         if (t->mode != WCODEC_DELTA_SPARSE)
             continue;
         t->size = (uint32_t)write_stream(w, i, bytes + size);
@@ -227,16 +188,14 @@ static void stream_task(void *argument, size_t group)
     w->stream_sizes[group] = size;
 }
 
-static wcodec_status out_of_memory(wcodec_error *err)
-{
-    return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta");
-}
-
-static void free_work(struct delta_work *w)
+static void free_work(struct wcodec_delta_work *w)
 {
     const wcodec_allocator *allocator = &w->context->allocator;
-    for (size_t i = 0; i < w->groups && w->streams != NULL; i++)
+    for (size_t i = 0; i < w->groups && w->streams != NULL && w->lent.bytes == NULL; i++)
         wcodec_free(allocator, w->streams[i]);
+    if (w->lent.loan.end != NULL)
+        w->lent.loan.end(w->lent.loan.lender);
+    wcodec_free(allocator, w->lent.sizes);
     wcodec_free(allocator, w->streams);
     wcodec_free(allocator, w->stream_sizes);
     wcodec_free(allocator, w->tiles);
@@ -244,29 +203,65 @@ static void free_work(struct delta_work *w)
 }
 
 /* What choose_task() finds. */
-static void take_found(struct delta_work *w)
+static void take_found(struct wcodec_delta_work *w)
 {
     for (uint64_t i = 0; i < w->d.tiles; i++) {
-        const uint64_t changed = w->found->changes[i].count;
-        w->tiles[i] =
-            (struct delta_tile){.changed = (uint32_t)changed,
-                                .result = w->found->results[i],
-                                .mode = changed == 0 ? WCODEC_DELTA_EQUAL : WCODEC_DELTA_SPARSE};
+        const uint32_t changed = w->found->changed[i];
+        w->tiles[i] = (struct wcodec_delta_work_tile){.changed = changed,
+                                                      .result = w->found->results[i],
+                                                      .mode = changed == 0 ? WCODEC_DELTA_EQUAL
+                                                                           : WCODEC_DELTA_SPARSE};
     }
     w->zigzag_bits = w->found->zigzag_bits;
     w->xor_bits = w->found->xor_bits;
 }
 
+static void check_task(void *argument, size_t group)
+{
+    struct wcodec_delta_work *w = argument;
+    const uint8_t *at = w->streams[group];
+    for (size_t i = group * WCODEC_DELTA_GROUP; i < wcodec_delta_group_end(w, group); i++) {
+        w->tiles[i].check = w->tiles[i].size != 0 ? wcodec_delta_check(at, w->tiles[i].size) : 0;
+        at += w->tiles[i].size;
+    }
+}
+
+/* Streams that somebody else codes. */
+static wcodec_status borrow_streams(struct wcodec_delta_work *w, wcodec_error *err)
+{
+    uint64_t at = 0;
+    w->lent.sizes =
+        wcodec_alloc_zeroed(&w->context->allocator, (size_t)w->d.tiles * sizeof *w->lent.sizes);
+    if (w->lent.sizes == NULL)
+        return wcodec_delta_out_of_memory(err);
+    const wcodec_status status =
+        w->found->code(w->found->opaque, &w->gaps, &w->values, w->d.xor_values, w->settings->verify,
+                       &w->lent, err);
+    if (status != WCODEC_OK)
+        return status;
+    for (size_t group = 0; group < w->groups; group++) {
+        const uint64_t begin = at;
+        w->streams[group] = (uint8_t *)(uintptr_t)(w->lent.bytes + at);
+        for (size_t i = group * WCODEC_DELTA_GROUP; i < wcodec_delta_group_end(w, group); i++) {
+            w->tiles[i].size = w->lent.sizes[i];
+            at += w->tiles[i].size;
+        }
+        w->stream_sizes[group] = at - begin;
+    }
+    wcodec_run(w->context, check_task, w, w->groups);
+    return WCODEC_OK;
+}
+
 /* Modes of tiles, and the streams of those that are sparse. */
-static wcodec_status choose(struct delta_work *w, wcodec_error *err)
+static wcodec_status choose(struct wcodec_delta_work *w, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &w->context->allocator;
-    w->groups = (size_t)wcodec_div_up_u64(w->d.tiles, GROUP);
+    w->groups = (size_t)wcodec_div_up_u64(w->d.tiles, WCODEC_DELTA_GROUP);
     w->tiles = wcodec_alloc_zeroed(allocator, (size_t)w->d.tiles * sizeof *w->tiles);
     w->streams = wcodec_alloc_zeroed(allocator, w->groups * sizeof *w->streams);
     w->stream_sizes = wcodec_alloc_zeroed(allocator, w->groups * sizeof *w->stream_sizes);
     if (w->tiles == NULL || w->streams == NULL || w->stream_sizes == NULL)
-        return out_of_memory(err);
+        return wcodec_delta_out_of_memory(err);
     if (w->found != NULL)
         take_found(w);
     else
@@ -278,110 +273,24 @@ static wcodec_status choose(struct delta_work *w, wcodec_error *err)
     if (w->d.counts[WCODEC_DELTA_SPARSE] == 0)
         return WCODEC_OK;
     w->d.xor_values = w->xor_bits < w->zigzag_bits;
-    wcodec_run(w->context, count_task, w, (size_t)w->d.tiles);
+    if (w->found != NULL)
+        w->counts = w->found->counts[w->d.xor_values];
+    else
+        wcodec_run(w->context, count_task, w, (size_t)w->d.tiles);
     wcodec_delta_code_plan(w->counts.gaps, WCODEC_DELTA_GAPS, &w->gaps);
     wcodec_delta_code_plan(w->counts.values, WCODEC_DELTA_VALUES, &w->values);
-    wcodec_run(w->context, stream_task, w, w->groups);
+    wcodec_status status = WCODEC_OK;
+    if (w->found != NULL)
+        status = borrow_streams(w, err);
+    else
+        wcodec_run(w->context, stream_task, w, w->groups);
     for (size_t i = 0; i < w->groups; i++)
         w->d.streams_size += w->stream_sizes[i];
-    return atomic_load(&w->failed) ? out_of_memory(err) : WCODEC_OK;
-}
-
-/* What the payload begins with, and zeros up to the streams. */
-static wcodec_status make_side(struct delta_work *w, uint8_t **side, uint64_t *room,
-                               wcodec_error *err)
-{
-    const bool mixed = wcodec_delta_mode_count(&w->d) > 1,
-               sparse = w->d.counts[WCODEC_DELTA_SPARSE] != 0;
-    const uint64_t most = (3 * w->d.tiles + 7) / 8 + WCODEC_DELTA_CODES_MAX + 13 * w->d.tiles + 16;
-    uint8_t *bytes = wcodec_alloc_zeroed(&w->context->allocator, (size_t)most), *at = bytes;
-    uint64_t bit = 0;
-    if (bytes == NULL)
-        return out_of_memory(err);
-    for (uint64_t i = 0; i < w->d.tiles && mixed; i++) {
-        const unsigned mode = w->tiles[i].mode,
-                       word = mode == WCODEC_DELTA_EQUAL ? 0 : 1 | (mode - 1) << 1;
-        for (unsigned b = 0; b < (mode == WCODEC_DELTA_EQUAL ? 1u : 3u); b++, bit++)
-            bytes[bit / 8] |= (uint8_t)((word >> b & 1) << bit % 8);
-    }
-    at += (bit + 7) / 8;
-    if (sparse)
-        at += wcodec_delta_codes_write(&w->gaps, &w->values, at);
-    for (uint64_t i = 0; i < w->d.tiles; i++)
-        if (w->tiles[i].mode == WCODEC_DELTA_SPARSE) {
-            at += wcodec_put_varint(at, w->tiles[i].size);
-            wcodec_store_u32(at, w->tiles[i].check);
-            at += 4;
-        }
-    for (uint64_t i = 0; i < w->d.tiles; i++, at += 4)
-        wcodec_store_u32(at, w->tiles[i].result);
-    w->d.side_size = (uint64_t)(at - bytes);
-    w->d.check = wcodec_delta_check(bytes, w->d.side_size);
-    *side = bytes;
-    *room = wcodec_delta_streams_begin(&w->d);
-    return WCODEC_OK;
-}
-
-static bool is_stream_right(const struct delta_work *w, size_t i, const uint8_t *stream,
-                            uint8_t *out)
-{
-    const unsigned log2 = w->d.element_log2;
-    const uint64_t at = (uint64_t)i << w->d.tile_log2 << log2,
-                   count = wcodec_delta_tile_elements(&w->d, i), size = w->tiles[i].size;
-    if (w->found != NULL)
-        return wcodec_delta_is_stream_of(w->side, stream, size, count, &w->found->changes[i]);
-    memcpy(out, w->base + at, (size_t)(count << log2));
-    return wcodec_delta_patch(w->side, stream, size, count, out) &&
-           memcmp(out, w->data + at, (size_t)(count << log2)) == 0;
-}
-
-static void verify_task(void *argument, size_t group)
-{
-    struct delta_work *w = argument;
-    const size_t end = group_end(w, group);
-    const uint8_t *stream = w->streams[group];
-    if (stream == NULL)
-        return;
-    uint8_t *out =
-        wcodec_alloc(&w->context->allocator, (size_t)1 << (w->d.tile_log2 + w->d.element_log2));
-    if (out == NULL) {
-        atomic_store(&w->failed, true);
-        return;
-    }
-    for (size_t i = group * GROUP; i < end; i++) {
-        if (w->tiles[i].mode != WCODEC_DELTA_SPARSE)
-            continue;
-        if (!is_stream_right(w, i, stream, out))
-            atomic_store(&w->wrong, true);
-        stream += w->tiles[i].size;
-    }
-    wcodec_free(&w->context->allocator, out);
-}
-
-/* Decode what is sparse, from the side as it is written. */
-static wcodec_status verify(struct delta_work *w, const uint8_t *bytes, wcodec_error *err)
-{
-    struct wcodec_delta_side *side = NULL;
-    wcodec_status status = wcodec_delta_side_read(&w->d, bytes, &w->context->allocator, &side, err);
-    if (status == WCODEC_ERROR_CORRUPT)
-        return WCODEC_ERROR_DEVICE;
-    if (status != WCODEC_OK)
-        return status;
-    w->side = side;
-    wcodec_run(w->context, verify_task, w, w->groups);
-    w->side = NULL;
-    wcodec_delta_side_free(side);
-    if (atomic_load(&w->failed))
-        return out_of_memory(err);
-    return atomic_load(&w->wrong)
-               ? wcodec_fail(err, WCODEC_ERROR_DEVICE,
-                             "a delta does not decode to what was coded: this machine computes "
-                             "wrongly")
-               : WCODEC_OK;
+    return atomic_load(&w->failed) ? wcodec_delta_out_of_memory(err) : status;
 }
 
 /* The elements of a part, one after the other. */
-static void gather(const struct delta_work *w, unsigned mode, uint8_t *to)
+static void gather(const struct wcodec_delta_work *w, unsigned mode, uint8_t *to)
 {
     const unsigned log2 = w->d.element_log2;
     for (uint64_t i = 0; i < w->d.tiles; i++) {
@@ -394,7 +303,7 @@ static void gather(const struct delta_work *w, unsigned mode, uint8_t *to)
     }
 }
 
-static wcodec_status code_part(const struct delta_work *w, unsigned mode, wcodec_dtype dtype,
+static wcodec_status code_part(const struct wcodec_delta_work *w, unsigned mode, wcodec_dtype dtype,
                                struct wcodec_coded *coded, wcodec_error *err)
 {
     static const wcodec_dtype words[] = {WCODEC_DTYPE_U8, WCODEC_DTYPE_U16, WCODEC_DTYPE_U32,
@@ -403,7 +312,7 @@ static wcodec_status code_part(const struct delta_work *w, unsigned mode, wcodec
     struct wcodec_encode_settings settings = wcodec_part_settings(w->settings);
     uint8_t *bytes = wcodec_alloc_array(&w->context->allocator, size, 1);
     if (bytes == NULL)
-        return out_of_memory(err);
+        return wcodec_delta_out_of_memory(err);
     settings.predict = WCODEC_PREDICT_NONE;
     gather(w, mode, bytes);
     wcodec_status status = wcodec_encode_tensor(
@@ -440,16 +349,29 @@ static bool add(struct wcodec_coded *coded, uint8_t *data, uint64_t size)
     return true;
 }
 
+static void lend(struct wcodec_delta_work *w, struct wcodec_coded *coded)
+{
+    uint8_t *const bytes = (uint8_t *)(uintptr_t)w->lent.bytes;
+    for (uint64_t at = 0; at < w->d.streams_size; at += LENT_PART) {
+        const uint64_t left = w->d.streams_size - at;
+        (void)add(coded, bytes + at, left < LENT_PART ? left : LENT_PART);
+    }
+    coded->loan = w->lent.loan;
+    w->lent.loan.end = NULL;
+}
+
 /* The pieces of the payload in order. They change owners; what was not reached stays. */
-static bool join(struct delta_work *w, uint8_t **side, uint64_t side_room,
+static bool join(struct wcodec_delta_work *w, uint8_t **side, uint64_t side_room,
                  struct wcodec_coded *parts, const bool *has, struct wcodec_coded *coded)
 {
     bool good = add(coded, *side, side_room);
     *side = NULL;
-    for (size_t i = 0; i < w->groups && good; i++) {
+    for (size_t i = 0; i < w->groups && good && w->lent.bytes == NULL; i++) {
         good = add(coded, w->streams[i], w->stream_sizes[i]);
         w->streams[i] = NULL;
     }
+    if (good && w->lent.bytes != NULL)
+        lend(w, coded);
     for (unsigned p = 0; p < WCODEC_DELTA_PARTS && good; p++) {
         if (!has[p] || parts[p].payload_size == 0)
             continue;
@@ -466,7 +388,7 @@ static bool join(struct delta_work *w, uint8_t **side, uint64_t side_room,
 }
 
 /* Where the payload ends, as a reader finds it from the parameters. */
-static uint64_t payload_end(const struct delta_work *w, const struct wcodec_coded *parts,
+static uint64_t payload_end(const struct wcodec_delta_work *w, const struct wcodec_coded *parts,
                             const bool *has)
 {
     uint64_t end = wcodec_delta_streams_end(&w->d);
@@ -476,20 +398,21 @@ static uint64_t payload_end(const struct delta_work *w, const struct wcodec_code
     return end;
 }
 
-static wcodec_status assemble(struct delta_work *w, uint8_t **side, uint64_t side_room,
+static wcodec_status assemble(struct wcodec_delta_work *w, uint8_t **side, uint64_t side_room,
                               struct wcodec_coded *parts, const bool *has,
                               struct wcodec_coded *coded, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &w->context->allocator;
     *coded = (struct wcodec_coded){.coding = WCODEC_CODING_DELTA, .allocator = allocator};
-    coded->parts =
-        wcodec_alloc_array(allocator, 1 + w->groups + 2 * WCODEC_DELTA_PARTS, sizeof *coded->parts);
+    coded->parts = wcodec_alloc_array(
+        allocator, 2 + w->groups + (size_t)(w->d.streams_size / LENT_PART) + 2 * WCODEC_DELTA_PARTS,
+        sizeof *coded->parts);
     coded->parameters = wcodec_alloc(allocator, WCODEC_DELTA_HEAD_MAX +
                                                     WCODEC_DELTA_PARTS * WCODEC_RECORD_CODING_MAX);
     if (coded->parts == NULL || coded->parameters == NULL ||
         !join(w, side, side_room, parts, has, coded)) {
         wcodec_coded_free(coded);
-        return out_of_memory(err);
+        return wcodec_delta_out_of_memory(err);
     }
     coded->parameters_size = wcodec_delta_write(&w->d, coded->parameters);
     for (unsigned p = 0; p < WCODEC_DELTA_PARTS; p++)
@@ -502,7 +425,7 @@ static wcodec_status assemble(struct delta_work *w, uint8_t **side, uint64_t sid
     return wcodec_fail(err, WCODEC_ERROR_DEVICE, "the payload of a delta has another size");
 }
 
-static wcodec_status code_delta(struct delta_work *w, wcodec_dtype dtype,
+static wcodec_status code_delta(struct wcodec_delta_work *w, wcodec_dtype dtype,
                                 struct wcodec_coded *coded, wcodec_error *err)
 {
     struct wcodec_coded parts[WCODEC_DELTA_PARTS];
@@ -518,9 +441,9 @@ static wcodec_status code_delta(struct delta_work *w, wcodec_dtype dtype,
         has[p] = status == WCODEC_OK;
     }
     if (status == WCODEC_OK)
-        status = make_side(w, &side, &side_room, err);
+        status = wcodec_delta_make_side(w, &side, &side_room, err);
     if (status == WCODEC_OK && w->settings->verify)
-        status = verify(w, side, err);
+        status = wcodec_delta_verify(w, side, err);
     if (status == WCODEC_OK)
         status = assemble(w, &side, side_room, parts, has, coded, err);
     for (unsigned p = 0; p < WCODEC_DELTA_PARTS; p++)
@@ -554,7 +477,7 @@ static wcodec_status code_alone(wcodec_context *context,
 }
 
 /* Ends by free_work(). */
-static wcodec_status begin_work(struct delta_work *w, wcodec_dtype dtype, uint64_t size,
+static wcodec_status begin_work(struct wcodec_delta_work *w, wcodec_dtype dtype, uint64_t size,
                                 const struct wcodec_delta_base *base, wcodec_error *err)
 {
     memcpy(w->d.base, base->hash, sizeof w->d.base);
@@ -584,7 +507,7 @@ wcodec_status wcodec_delta_code_found(wcodec_context *context,
                                       const struct wcodec_delta_found *found,
                                       struct wcodec_coded *coded, bool *done, wcodec_error *err)
 {
-    struct delta_work w = {.context = context, .settings = settings, .found = found};
+    struct wcodec_delta_work w = {.context = context, .settings = settings, .found = found};
     *done = false;
     wcodec_status status = begin_work(&w, dtype, size, base, err);
     if (status != WCODEC_OK)
@@ -605,7 +528,7 @@ wcodec_status wcodec_delta_code(wcodec_context *context,
                                 const struct wcodec_delta_base *base, struct wcodec_coded *coded,
                                 wcodec_error *err)
 {
-    struct delta_work w = {
+    struct wcodec_delta_work w = {
         .context = context, .settings = settings, .data = data, .base = base->bytes};
     wcodec_status status = begin_work(&w, dtype, size, base, err);
     if (status != WCODEC_OK)

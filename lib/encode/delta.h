@@ -25,12 +25,26 @@ wcodec_status wcodec_delta_code(wcodec_context *context,
                                 const struct wcodec_delta_base *base, struct wcodec_coded *coded,
                                 wcodec_error *err);
 
-/* The same where somebody else has compared it with the base, which has no bytes here: all that
- * differs, by tiles of wcodec_delta_tile_log2(). */
+/* Streams of sparse tiles, one after the other, and bytes of each tile's, which begin as zeros. */
+struct wcodec_delta_streams {
+    uint32_t *sizes;
+    const uint8_t *bytes;
+    struct wcodec_coded_loan loan; /* of the bytes */
+};
+
+/* The same where somebody else has compared it with the base, which has no bytes here, by tiles of
+ * wcodec_delta_tile_log2(), and codes what differs. */
 struct wcodec_delta_found {
-    const struct wcodec_delta_changes *changes; /* of each tile, few enough */
-    const uint32_t *results;                    /* wcodec_delta_check() of each tile's elements */
-    uint64_t zigzag_bits, xor_bits;             /* of all numbers, as struct wcodec_changed_tile */
+    const uint32_t *changed;              /* elements of each tile, few enough */
+    const uint32_t *results;              /* wcodec_delta_check() of each tile's elements */
+    uint64_t zigzag_bits, xor_bits;       /* of all numbers, as struct wcodec_changed_tile */
+    struct wcodec_delta_counts counts[2]; /* by zigzag numbers, and by XOR */
+    void *opaque;
+    /* By these codes; what decoders make of it is proven if `verify`. On failure there is no loan.
+     */
+    wcodec_status (*code)(void *opaque, const struct wcodec_delta_code *gaps,
+                          const struct wcodec_delta_code *values, bool xor_values, bool verify,
+                          struct wcodec_delta_streams *streams, wcodec_error *err);
 };
 
 /* What tiles a tensor of so many elements has; is one of `count` sparse in any case where so many

@@ -6,17 +6,14 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "encode/delta.h"
-#include <stdatomic.h>
+#include "save/coding.h"
 #include <string.h>
 
-enum {
-    RANGE = 4096, /* tiles that are compared at once */
-    DIGEST = 16,
-    ALIGNMENT = 256,
-    WORKERS = 4,
-    LAST = WCODEC_SAVE_LANE_BYTES / 2, /* where a tile's bytes are staged, behind all else */
-    LEAF_LOG2_MIN = 13
-};
+enum { TILES_MOST = 1 << 20, DIGEST = 16, ALIGNMENT = 256, WORKERS = 4, LEAF_LOG2_MIN = 13 };
+
+_Static_assert((int)WCODEC_CHANGES_GAPS == (int)WCODEC_DELTA_GAPS &&
+                   (int)WCODEC_CHANGES_VALUES == (int)WCODEC_DELTA_VALUES,
+               "devices count the classes that there are");
 
 /* A tensor that is compared with the old one, by a lane of the new one's. */
 struct comparing {
@@ -26,158 +23,231 @@ struct comparing {
     struct wcodec_save_lane *lane;
     const struct wcodec_save_place *old, *new;
     struct wcodec_delta d; /* what its size says */
-    struct wcodec_delta_changes *changes;
-    uint32_t *results;
-    struct wcodec_staging *ranges; /* of tiles: what differs, in pinned memory until it is coded */
-    uint64_t range_count;
-    struct wcodec_delta_found found;
-    atomic_bool wrong;
-};
-
-/* Of tiles [first, first + count): what the device works with. */
-struct part {
-    uint64_t first, count;
+    uint64_t whole;        /* tiles that are */
     struct wcodec_tensor_changes changes;
-    uint64_t digests; /* after its work area */
-    uint64_t whole;   /* tiles that are */
+    struct wcodec_changes_work work;
+    struct wcodec_staging head; /* pinned: the work area up to its slots, and what comes with it */
+    uint64_t digests, last;     /* in `head`: of whole tiles, and the bytes of one that is not */
+    struct wcodec_staging streams; /* the device's */
+    struct wcodec_save_loan *loan; /* the same on the host */
+    uint32_t *changed, *results;
+    struct wcodec_delta_found found;
+    wcodec_status status; /* of coding: the device's */
+    wcodec_error reason;
 };
 
-/* Compare, and hash tiles that are whole; counts, hashes and the bytes of one that is not to the
- * lane's staging memory. */
-static wcodec_status find(struct comparing *k, struct part *p, wcodec_error *err)
+static wcodec_status copy_in(const struct comparing *k, uint64_t begin, uint64_t end,
+                             wcodec_error *err)
 {
-    const uint64_t at = p->first << k->d.tile_log2 << k->d.element_log2,
-                   left = k->d.elements - (p->first << k->d.tile_log2),
-                   room = p->count << k->d.tile_log2;
-    uint8_t *const staged = k->lane->staging.data;
-    p->changes = (struct wcodec_tensor_changes){
-        .elements = k->new->memory,
-        .elements_at = k->new->offset + at,
-        .base = k->old->memory,
-        .base_at = k->old->offset + at,
-        .count = left < room ? left : room,
-        .element_log2 = k->d.element_log2,
-        .tile_log2 = k->d.tile_log2,
-        .slot = wcodec_delta_most_changed(k->d.tile_log2),
-    };
-    const struct wcodec_changes_work w = wcodec_changes_work(&p->changes);
-    const uint64_t rest = p->changes.count - (p->changes.count >> k->d.tile_log2 << k->d.tile_log2);
-    p->whole = p->changes.count >> k->d.tile_log2;
-    p->digests = wcodec_align_u64(w.size, ALIGNMENT);
-    wcodec_status status = wcodec_staging_reserve(
-        &k->r->owner, &k->lane->work, WCODEC_MEMORY_DEVICE, p->digests + DIGEST * p->count, err);
-    p->changes.work = k->lane->work.memory;
-    if (status == WCODEC_OK)
-        status = k->b->deltas->find(k->lane->queue, &p->changes, err);
-    if (status == WCODEC_OK && p->whole != 0)
-        status = wcodec_save_hash(k->r, k->lane, k->new->memory, k->new->offset + at, p->whole,
-                                  k->d.tile_log2 + k->d.element_log2, p->digests, err);
-    if (status == WCODEC_OK)
-        status = k->b->copy_out(k->lane->queue, staged, p->changes.work, w.counts,
-                                sizeof(struct wcodec_changed_tile) * p->count, err);
-    if (status == WCODEC_OK)
-        status = k->b->copy_out(k->lane->queue, staged + DIGEST * p->count, p->changes.work,
-                                p->digests, DIGEST * p->whole, err);
-    if (status == WCODEC_OK && rest != 0)
-        status =
-            k->b->copy_out(k->lane->queue, staged + LAST, k->new->memory,
-                           k->new->offset + at + (p->whole << k->d.tile_log2 << k->d.element_log2),
-                           rest << k->d.element_log2, err);
-    return status == WCODEC_OK ? k->b->queue_wait(k->lane->queue, err) : status;
+    return k->b->copy_in(k->lane->queue, k->changes.work, begin, k->head.data + begin, end - begin,
+                         err);
 }
 
-/* What the host makes of that: results, and where each tile's changes begin among all, in the place
- * of the counts. */
-static wcodec_status add_up(struct comparing *k, struct part *p, wcodec_error *err)
+static wcodec_status copy_out(const struct comparing *k, uint64_t begin, uint64_t end,
+                              wcodec_error *err)
 {
-    uint8_t *const staged = k->lane->staging.data;
-    for (uint64_t i = 0; i < p->count; i++) {
-        struct wcodec_changed_tile tile;
-        const uint64_t number = p->first + i, count = wcodec_delta_tile_elements(&k->d, number);
+    return k->b->copy_out(k->lane->queue, k->head.data + begin, k->changes.work, begin, end - begin,
+                          err);
+}
+
+/* What the device works with, and where that comes to. */
+static wcodec_status prepare(struct comparing *k, wcodec_error *err)
+{
+    const struct wcodec_delta *d = &k->d;
+    k->changes = (struct wcodec_tensor_changes){
+        .elements = k->new->memory,
+        .elements_at = k->new->offset,
+        .base = k->old->memory,
+        .base_at = k->old->offset,
+        .count = d->elements,
+        .element_log2 = d->element_log2,
+        .tile_log2 = d->tile_log2,
+        .slot = wcodec_delta_most_changed(d->tile_log2),
+    };
+    k->work = wcodec_changes_work(&k->changes);
+    k->whole = d->elements >> d->tile_log2;
+    k->digests = wcodec_align_u64(k->work.slots, ALIGNMENT);
+    k->last = k->digests + DIGEST * d->tiles;
+    const uint64_t rest = k->d.elements - (k->whole << d->tile_log2);
+    wcodec_status status =
+        wcodec_staging_reserve(&k->r->owner, &k->lane->work, WCODEC_MEMORY_DEVICE,
+                               wcodec_align_u64(k->work.size, ALIGNMENT) + DIGEST * d->tiles, err);
+    if (status == WCODEC_OK)
+        status = wcodec_staging_reserve(&k->r->owner, &k->head, WCODEC_MEMORY_PINNED,
+                                        k->last + (rest << d->element_log2), err);
+    k->changes.work = k->lane->work.memory;
+    return status;
+}
+
+/* Compare, and hash tiles that are whole; counts, hashes and the bytes of one that is not to the
+ * head. */
+static wcodec_status find(struct comparing *k, wcodec_error *err)
+{
+    static const uint8_t zero[8];
+    const unsigned log2 = k->d.element_log2;
+    const uint64_t whole = k->whole << k->d.tile_log2 << log2,
+                   rest = (k->d.elements << log2) - whole,
+                   digests = wcodec_align_u64(k->work.size, ALIGNMENT);
+    struct wcodec_queue *queue = k->lane->queue;
+    wcodec_status status =
+        k->b->fill(queue, k->changes.work, 0, zero, 2, WCODEC_CHANGES_TALLY + 1, err);
+    if (status == WCODEC_OK)
+        status = k->b->deltas->find(queue, &k->changes, err);
+    if (status == WCODEC_OK && whole != 0)
+        status = wcodec_save_hash(k->r, k->lane, k->new->memory, k->new->offset, k->whole,
+                                  k->d.tile_log2 + log2, digests, err);
+    if (status == WCODEC_OK)
+        status = copy_out(k, 0, k->work.words, err);
+    if (status == WCODEC_OK)
+        status = k->b->copy_out(queue, k->head.data + k->digests, k->changes.work, digests,
+                                DIGEST * k->whole, err);
+    if (status == WCODEC_OK && rest != 0)
+        status = k->b->copy_out(queue, k->head.data + k->last, k->new->memory,
+                                k->new->offset + whole, rest, err);
+    return status == WCODEC_OK ? k->b->queue_wait(queue, err) : status;
+}
+
+static struct wcodec_changed_tile tile_at(const struct comparing *k, uint64_t i)
+{
+    struct wcodec_changed_tile tile;
+    memcpy(&tile, k->head.data + k->work.counts + i * sizeof tile, sizeof tile);
+    return tile;
+}
+
+/* Classes from number `first` of the tally on. */
+static void take_classes(const struct comparing *k, unsigned first, unsigned count, uint64_t *to)
+{
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t found;
+        memcpy(&found, k->head.data + (uint64_t)4 * (first + i), sizeof found);
+        to[i] = found;
+    }
+}
+
+/* What the host makes of that. */
+static wcodec_status add_up(struct comparing *k, wcodec_error *err)
+{
+    struct wcodec_delta_found *f = &k->found;
+    for (uint64_t i = 0; i < k->d.tiles; i++) {
+        const struct wcodec_changed_tile tile = tile_at(k, i);
+        const uint64_t count = wcodec_delta_tile_elements(&k->d, i);
         uint64_t half;
-        memcpy(&tile, staged + i * sizeof tile, sizeof tile);
-        if (!wcodec_delta_is_sparse(count, tile.count) || tile.count > p->changes.slot)
+        if (!wcodec_delta_is_sparse(count, tile.count) || tile.count > k->changes.slot)
             return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "much of it has changed");
-        memcpy(&half, staged + DIGEST * (p->count + i), sizeof half); /* in the device's order */
-        k->results[number] = i < p->whole
-                                 ? (uint32_t)half
-                                 : wcodec_delta_check(staged + LAST, count << k->d.element_log2);
-        k->changes[number].count = tile.count;
-        k->found.zigzag_bits += tile.zigzag_bits;
-        k->found.xor_bits += tile.xor_bits;
-        const uint32_t before = (uint32_t)p->changes.all;
-        memcpy(staged + i * sizeof before, &before, sizeof before);
-        p->changes.all += tile.count;
+        memcpy(&half, k->head.data + k->digests + DIGEST * i, sizeof half); /* the device's order */
+        k->results[i] =
+            i < k->whole ? (uint32_t)half
+                         : wcodec_delta_check(k->head.data + k->last, count << k->d.element_log2);
+        k->changed[i] = tile.count;
+        f->zigzag_bits += tile.zigzag_bits;
+        f->xor_bits += tile.xor_bits;
+    }
+    for (unsigned by_xor = 0; by_xor < 2; by_xor++) {
+        take_classes(k, 0, WCODEC_CHANGES_GAPS, f->counts[by_xor].gaps);
+        take_classes(k, by_xor ? WCODEC_CHANGES_XOR : WCODEC_CHANGES_ZIGZAG, WCODEC_CHANGES_VALUES,
+                     f->counts[by_xor].values);
     }
     return WCODEC_OK;
 }
 
-/* All that differs, to pinned memory. */
-static wcodec_status bring(struct comparing *k, struct part *p, struct wcodec_staging *range,
-                           wcodec_error *err)
+/* Both codes, as they are written and as they are read. */
+static void put_code(const struct comparing *k, const struct wcodec_delta_code *code, bool values)
 {
-    const struct wcodec_changes_work w = wcodec_changes_work(&p->changes);
-    wcodec_status status = k->b->copy_in(k->lane->queue, p->changes.work, w.firsts,
-                                         k->lane->staging.data, 4 * p->count, err);
+    uint8_t *const words = k->head.data + k->work.words + (values ? 4 * WCODEC_CHANGES_GAPS : 0),
+                   *const table =
+                       k->head.data + k->work.codes + (values ? 2 * WCODEC_PATCH_CODE : 0);
+    for (unsigned i = 0; i < code->count; i++) {
+        const uint32_t word = code->single || code->lengths[i] == 0
+                                  ? 0
+                                  : code->words[i] | (uint32_t)code->lengths[i] << 16;
+        memcpy(words + (size_t)4 * i, &word, sizeof word);
+    }
+    memcpy(table, code->table, (code->single ? 1u : (size_t)1 << code->longest) * 2);
+}
+
+/* By the codes, how long each stream is; and where each begins, to the head. */
+static wcodec_status measure(struct comparing *k, uint32_t *sizes, wcodec_error *err)
+{
+    uint64_t all = 0;
+    wcodec_status status = copy_in(k, k->work.words, k->work.firsts, err);
     if (status == WCODEC_OK)
-        status = k->b->deltas->join(k->lane->queue, &p->changes, err);
+        status = k->b->deltas->size(k->lane->queue, &k->changes, err);
     if (status == WCODEC_OK)
-        status = wcodec_staging_reserve(&k->r->owner, range, WCODEC_MEMORY_PINNED,
-                                        w.end - w.positions, err);
+        status = copy_out(k, k->work.counts, k->work.words, err);
     if (status == WCODEC_OK)
-        status = k->b->copy_out(k->lane->queue, range->data, p->changes.work, w.positions,
-                                w.end - w.positions, err);
+        status = k->b->queue_wait(k->lane->queue, err);
+    for (uint64_t i = 0; i < k->d.tiles && status == WCODEC_OK; i++) {
+        sizes[i] = k->changed[i] != 0 ? tile_at(k, i).size : 0;
+        if (sizes[i] > wcodec_delta_stream_most(k->d.element_log2, k->changed[i]))
+            status = wcodec_save_computes_wrongly("a stream is longer than it can be", err);
+        memcpy(k->head.data + k->work.firsts + 8 * i, &all, sizeof all);
+        all += sizes[i];
+    }
+    k->changes.streams_size = all;
+    return status;
+}
+
+/* Streams, to the host. */
+static wcodec_status bring(struct comparing *k, bool verify, wcodec_error *err)
+{
+    static const uint8_t zero[8];
+    const uint64_t size = k->changes.streams_size, room = wcodec_align_u64(size, 4),
+                   wrong = 4 * (uint64_t)WCODEC_CHANGES_TALLY;
+    uint32_t found = 0;
+    wcodec_status status =
+        wcodec_staging_reserve(&k->r->owner, &k->streams, WCODEC_MEMORY_DEVICE, room, err);
+    if (status == WCODEC_OK)
+        status = wcodec_staging_reserve(&k->r->owner, &k->loan->staging, WCODEC_MEMORY_PINNED, size,
+                                        err);
+    k->changes.streams = k->streams.memory;
+    if (status == WCODEC_OK)
+        status = k->b->fill(k->lane->queue, k->streams.memory, 0, zero, 2, room / 4, err);
+    if (status == WCODEC_OK)
+        status = copy_in(k, k->work.firsts, k->work.firsts + 8 * k->d.tiles, err);
+    if (status == WCODEC_OK)
+        status = k->b->deltas->code(k->lane->queue, &k->changes, verify, err);
+    if (status == WCODEC_OK)
+        status = copy_out(k, wrong, wrong + sizeof found, err);
+    if (status == WCODEC_OK)
+        status =
+            k->b->copy_out(k->lane->queue, k->loan->staging.data, k->streams.memory, 0, size, err);
     const wcodec_status waited = k->b->queue_wait(k->lane->queue, status == WCODEC_OK ? err : NULL);
     status = status == WCODEC_OK ? waited : status;
     if (status != WCODEC_OK)
         return status;
-    const uint8_t *const from = range->data;
-    uint64_t before = 0;
-    for (uint64_t i = 0; i < p->count; i++) {
-        struct wcodec_delta_changes *c = &k->changes[p->first + i];
-        c->positions = (const uint16_t *)(const void *)from + before;
-        c->elements = from + (w.values - w.positions) + (before << k->d.element_log2);
-        c->base = from + (w.bases - w.positions) + (before << k->d.element_log2);
-        before += c->count;
-    }
-    return WCODEC_OK;
+    memcpy(&found, k->head.data + wrong, sizeof found);
+    return found == 0 ? WCODEC_OK
+                      : wcodec_save_computes_wrongly(
+                            "streams do not decode to what was found to differ", err);
 }
 
-/* Positions are a tile's, and ascend, and elements differ: else what would be made of them is no
- * stream. */
-static void check_task(void *argument, size_t i)
+/* A function of struct wcodec_delta_found. */
+static wcodec_status code_streams(void *opaque, const struct wcodec_delta_code *gaps,
+                                  const struct wcodec_delta_code *values, bool xor_values,
+                                  bool verify, struct wcodec_delta_streams *streams,
+                                  wcodec_error *err)
 {
-    struct comparing *k = argument;
-    const struct wcodec_delta_changes *c = &k->changes[i];
-    bool right = c->count == 0 || c->positions[c->count - 1] < wcodec_delta_tile_elements(&k->d, i);
-    for (uint64_t n = 0; n < c->count; n++)
-        right &= (n == 0 || c->positions[n - 1] < c->positions[n]) &&
-                 wcodec_delta_load(c->elements, n, k->d.element_log2) !=
-                     wcodec_delta_load(c->base, n, k->d.element_log2);
-    if (!right)
-        atomic_store(&k->wrong, true);
-}
-
-static wcodec_status compare(struct comparing *k, struct wcodec_cancel *cancel, wcodec_error *err)
-{
-    wcodec_status status = WCODEC_OK;
-    for (uint64_t i = 0; i < k->range_count && status == WCODEC_OK; i++) {
-        struct part p = {.first = i * RANGE};
-        p.count = k->d.tiles - p.first < RANGE ? k->d.tiles - p.first : RANGE;
-        status = wcodec_cancel_check(cancel, err);
-        if (status == WCODEC_OK)
-            status = find(k, &p, err);
-        if (status == WCODEC_OK)
-            status = add_up(k, &p, err);
-        if (status == WCODEC_OK && p.changes.all != 0)
-            status = bring(k, &p, &k->ranges[i], err);
+    struct comparing *k = opaque;
+    const wcodec_allocator *allocator = &k->r->context->allocator;
+    k->loan = wcodec_alloc_zeroed(allocator, sizeof *k->loan);
+    if (k->loan == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta");
+    k->loan->request = k->r;
+    put_code(k, gaps, false);
+    put_code(k, values, true);
+    k->changes.xor_values = xor_values;
+    k->changes.gap_bits = gaps->single ? 0 : gaps->longest;
+    k->changes.value_bits = values->single ? 0 : values->longest;
+    k->status = measure(k, streams->sizes, &k->reason);
+    if (k->status == WCODEC_OK)
+        k->status = bring(k, verify, &k->reason);
+    if (k->status == WCODEC_OK) {
+        streams->bytes = k->loan->staging.data;
+        streams->loan = (struct wcodec_coded_loan){wcodec_save_loan_end, k->loan};
+    } else {
+        wcodec_save_loan_end(k->loan);
     }
-    if (status == WCODEC_OK)
-        wcodec_run(k->r->context, check_task, k, (size_t)k->d.tiles);
-    return status == WCODEC_OK && atomic_load(&k->wrong)
-               ? wcodec_fail(err, WCODEC_ERROR_DEVICE,
-                             "it computes wrongly: what it found to differ is out of order")
-               : status;
+    return k->status;
 }
 
 static wcodec_status begin(struct comparing *k, const struct wcodec_encode_settings *settings,
@@ -193,24 +263,47 @@ static wcodec_status begin(struct comparing *k, const struct wcodec_encode_setti
     k->d.elements = what->size >> k->d.element_log2;
     k->d.tile_log2 = (uint8_t)wcodec_delta_tile_log2(settings, k->d.elements);
     k->d.tiles = wcodec_div_up_u64(k->d.elements, (uint64_t)1 << k->d.tile_log2);
-    k->range_count = wcodec_div_up_u64(k->d.tiles, RANGE);
-    k->changes = wcodec_alloc_zeroed(allocator, (size_t)k->d.tiles * sizeof *k->changes);
+    k->changed = wcodec_alloc_array(allocator, k->d.tiles, sizeof *k->changed);
     k->results = wcodec_alloc_array(allocator, k->d.tiles, sizeof *k->results);
-    k->ranges = wcodec_alloc_zeroed(allocator, (size_t)k->range_count * sizeof *k->ranges);
-    if (k->changes == NULL || k->results == NULL || k->ranges == NULL)
+    if (k->changed == NULL || k->results == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta");
-    k->found = (struct wcodec_delta_found){.changes = k->changes, .results = k->results};
+    k->found.changed = k->changed;
+    k->found.results = k->results;
+    k->found.opaque = k;
+    k->found.code = code_streams;
     return WCODEC_OK;
 }
 
 static void end(struct comparing *k)
 {
     const wcodec_allocator *allocator = &k->r->context->allocator;
-    for (uint64_t i = 0; k->ranges != NULL && i < k->range_count; i++)
-        wcodec_staging_release(&k->r->owner, &k->ranges[i]);
-    wcodec_free(allocator, k->ranges);
+    wcodec_staging_release(&k->r->owner, &k->head);
+    wcodec_staging_release(&k->r->owner, &k->streams);
     wcodec_free(allocator, k->results);
-    wcodec_free(allocator, k->changes);
+    wcodec_free(allocator, k->changed);
+}
+
+/* With a lane. *left: the status is the device's, and `reason` says why. */
+static wcodec_status code_in_lane(struct comparing *k,
+                                  const struct wcodec_encode_settings *settings,
+                                  const struct wcodec_entry *what, struct wcodec_coded *coded,
+                                  bool *done, wcodec_error *err)
+{
+    k->status = wcodec_cancel_check(settings->cancel, &k->reason);
+    if (k->status == WCODEC_OK)
+        k->status = prepare(k, &k->reason);
+    if (k->status == WCODEC_OK)
+        k->status = find(k, &k->reason);
+    if (k->status == WCODEC_OK)
+        k->status = add_up(k, &k->reason);
+    wcodec_cancel_count(settings->cancel, what->size);
+    if (k->status != WCODEC_OK)
+        return k->status;
+    const wcodec_status status =
+        wcodec_delta_code_found(k->r->context, settings, (wcodec_dtype)what->dtype, what->size,
+                                &k->coder->base, &k->found, coded, done, err);
+    wcodec_cancel_count(settings->cancel, what->size);
+    return status;
 }
 
 static wcodec_status code(void *opaque, const struct wcodec_encode_settings *settings,
@@ -219,25 +312,22 @@ static wcodec_status code(void *opaque, const struct wcodec_encode_settings *set
 {
     const struct wcodec_sync_coder *c = opaque;
     struct comparing k = {.coder = c, .r = c->after, .b = c->after->device->backend};
-    wcodec_error reason = {0};
+    wcodec_status status = WCODEC_OK;
     *done = false;
-    wcodec_status status = begin(&k, settings, what, offset, &reason);
-    if (status == WCODEC_OK)
-        status = wcodec_save_lane_take(k.r, &k.lane, &reason);
-    if (status == WCODEC_OK) {
-        status = compare(&k, settings->cancel, &reason);
-        wcodec_cancel_count(settings->cancel, what->size);
-        status = wcodec_save_lane_end(k.r, k.lane, status, &reason);
-    }
-    if (status == WCODEC_OK) {
-        status = wcodec_delta_code_found(k.r->context, settings, (wcodec_dtype)what->dtype,
-                                         what->size, &c->base, &k.found, coded, done, err);
-        wcodec_cancel_count(settings->cancel, what->size);
-        end(&k);
-        return status;
+    k.status = begin(&k, settings, what, offset, &k.reason);
+    if (k.status == WCODEC_OK)
+        k.status = wcodec_save_lane_take(k.r, &k.lane, &k.reason);
+    if (k.status == WCODEC_OK) {
+        status = code_in_lane(&k, settings, what, coded, done, err);
+        k.status = wcodec_save_lane_end(k.r, k.lane, k.status, &k.reason);
     }
     end(&k);
-    return wcodec_save_leave(k.r, what->name, status, &reason, err);
+    if (k.status == WCODEC_OK)
+        return status;
+    if (*done)
+        wcodec_coded_free(coded);
+    *done = false;
+    return wcodec_save_leave(k.r, what->name, k.status, &k.reason, err);
 }
 
 static bool takes(void *opaque, const struct wcodec_encode_settings *settings,
@@ -252,7 +342,8 @@ static bool takes(void *opaque, const struct wcodec_encode_settings *settings,
            wcodec_sync_find(c->before, what, &old, &same) && same &&
            wcodec_sync_on_device(c->before, old) && wcodec_sync_on_device(c->after, tensor) &&
            what->size >> log2 << log2 == what->size &&
-           wcodec_delta_tile_log2(settings, what->size >> log2) + log2 >= LEAF_LOG2_MIN;
+           wcodec_delta_tile_log2(settings, what->size >> log2) + log2 >= LEAF_LOG2_MIN &&
+           what->size >> log2 >> wcodec_delta_tile_log2(settings, what->size >> log2) < TILES_MOST;
 }
 
 static wcodec_status look(void *opaque, uint64_t offset, const struct wcodec_write_look *look,

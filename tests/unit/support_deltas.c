@@ -121,25 +121,44 @@ static unsigned length_of(uint64_t v)
     return bits;
 }
 
-/* A tensor, and where it differs from its base, by the device; what is joined may be less than its
- * tiles have, of which slots have room for some. */
+/* A tensor, and where it differs from its base, by the device; of some tiles slots have no room for
+ * all. */
 struct changes {
     struct wcodec_tensor_changes c;
     struct wcodec_changes_work w;
     uint8_t *elements, *base;
-    struct wcodec_changed_tile *found;
-    uint8_t *joined;
+    uint8_t *area; /* the work area as it came back */
+    struct wcodec_delta_counts counts[2];
+    struct wcodec_delta_code gaps, values;
+    uint8_t *streams; /* of the reference */
+    uint64_t all;     /* elements that are coded */
 };
 
-/* What it found in one tile; returns how many of it were joined. */
-static uint32_t check_changed(const struct changes *x, uint32_t tile, uint64_t before)
+static struct wcodec_changed_tile changed_tile(const struct changes *x, uint32_t tile)
+{
+    struct wcodec_changed_tile t;
+    memcpy(&t, x->area + x->w.counts + tile * sizeof t, sizeof t);
+    return t;
+}
+
+static uint64_t changed_elements(const struct changes *x, uint32_t tile)
+{
+    const uint64_t left = x->c.count - ((uint64_t)tile << x->c.tile_log2),
+                   most = (uint64_t)1 << x->c.tile_log2;
+    return left < most ? left : most;
+}
+
+/* What it found in one tile. */
+static void check_changed(struct changes *x, uint32_t tile)
 {
     const unsigned log2 = x->c.element_log2;
-    const uint64_t first = (uint64_t)tile << x->c.tile_log2, left = x->c.count - first,
-                   most = (uint64_t)1 << x->c.tile_log2, end = first + (left < most ? left : most);
-    const uint8_t *values = x->joined + (x->w.values - x->w.positions),
-                  *bases = x->joined + (x->w.bases - x->w.positions);
-    uint32_t count = 0, zigzag = 0, by_xor = 0, kept = 0;
+    const uint64_t first = (uint64_t)tile << x->c.tile_log2,
+                   end = first + changed_elements(x, tile);
+    const uint8_t *positions = x->area + x->w.slots + (uint64_t)tile * x->w.slot_size,
+                  *values = positions + 2 * (uint64_t)x->c.slot,
+                  *bases = values + ((uint64_t)x->c.slot << log2);
+    const struct wcodec_changed_tile found = changed_tile(x, tile);
+    uint32_t count = 0, zigzag = 0, by_xor = 0;
     for (uint64_t i = first; i < end; i++) {
         const uint64_t e = wcodec_delta_load(x->elements, i, log2),
                        b = wcodec_delta_load(x->base, i, log2);
@@ -147,19 +166,38 @@ static uint32_t check_changed(const struct changes *x, uint32_t tile, uint64_t b
             continue;
         zigzag += length_of(wcodec_zigzag((e - b) & wcodec_delta_mask(log2), log2));
         by_xor += length_of(e ^ b);
-        if (count++ >= x->c.slot)
-            continue;
-        uint16_t position;
-        memcpy(&position, x->joined + 2 * (before + kept), 2);
-        assert_int_equal(position, i - first);
-        assert_true(wcodec_delta_load(values, before + kept, log2) == e);
-        assert_true(wcodec_delta_load(bases, before + kept, log2) == b);
-        kept++;
+        if (count < x->c.slot) {
+            uint16_t position;
+            memcpy(&position, positions + 2 * (uint64_t)count, 2);
+            assert_int_equal(position, i - first);
+            assert_true(wcodec_delta_load(values, count, log2) == e);
+            assert_true(wcodec_delta_load(bases, count, log2) == b);
+        }
+        count++;
     }
-    assert_int_equal(x->found[tile].count, count);
-    assert_int_equal(x->found[tile].zigzag_bits, zigzag);
-    assert_int_equal(x->found[tile].xor_bits, by_xor);
-    return kept;
+    assert_int_equal(found.count, count);
+    assert_int_equal(found.zigzag_bits, zigzag);
+    assert_int_equal(found.xor_bits, by_xor);
+    if (count == 0 || count > x->c.slot)
+        return;
+    x->all += count;
+    for (unsigned kind = 0; kind < 2; kind++)
+        wcodec_delta_count(log2, kind != 0, x->elements + (first << log2),
+                           x->base + (first << log2), end - first, &x->counts[kind]);
+}
+
+static void check_tally(const struct changes *x)
+{
+    for (unsigned kind = 0; kind < 2; kind++) {
+        const unsigned values = kind ? WCODEC_CHANGES_XOR : WCODEC_CHANGES_ZIGZAG;
+        uint32_t found[WCODEC_CHANGES_TALLY + 1];
+        memcpy(found, x->area, sizeof found);
+        for (unsigned i = 0; i < WCODEC_CHANGES_GAPS; i++)
+            assert_int_equal(found[i], x->counts[kind].gaps[i]);
+        for (unsigned i = 0; i < WCODEC_CHANGES_VALUES; i++)
+            assert_int_equal(found[values + i], x->counts[kind].values[i]);
+        assert_int_equal(found[WCODEC_CHANGES_TALLY], 0);
+    }
 }
 
 static void find_changes(struct deltas *d, struct changes *x)
@@ -171,33 +209,115 @@ static void find_changes(struct deltas *d, struct changes *x)
     ok(d->b->copy_in(d->queue, x->c.elements, x->c.elements_at, x->elements, size, &err), &err);
     ok(d->b->copy_in(d->queue, x->c.base, x->c.base_at, x->base, size, &err), &err);
     x->w = wcodec_changes_work(&x->c);
-    uint8_t *fill = malloc((size_t)x->w.size + GUARD);
-    assert_non_null(fill);
-    memset(fill, 0xee, (size_t)x->w.size + GUARD);
+    x->area = malloc((size_t)x->w.size + GUARD);
+    assert_non_null(x->area);
+    memset(x->area, 0xee, (size_t)x->w.size + GUARD);
+    memset(x->area, 0, sizeof(uint32_t) * (WCODEC_CHANGES_TALLY + 1));
     x->c.work = allocate(d, x->w.size + GUARD);
-    put(d, x->c.work, fill, x->w.size + GUARD);
+    put(d, x->c.work, x->area, x->w.size + GUARD);
     ok(d->b->deltas->find(d->queue, &x->c, &err), &err);
-    x->found = malloc(x->w.tiles * sizeof *x->found);
-    uint32_t *firsts = malloc(4 * (size_t)x->w.tiles);
-    assert_true(x->found != NULL && firsts != NULL);
-    get(d, x->c.work, x->w.counts, x->found, x->w.tiles * sizeof *x->found);
-    for (uint32_t i = 0; i < x->w.tiles; i++) {
-        firsts[i] = (uint32_t)x->c.all;
-        x->c.all += x->found[i].count < x->c.slot ? x->found[i].count : x->c.slot;
-    }
-    x->w = wcodec_changes_work(&x->c);
-    ok(d->b->copy_in(d->queue, x->c.work, x->w.firsts, firsts, 4 * (uint64_t)x->w.tiles, &err),
-       &err);
-    ok(d->b->deltas->join(d->queue, &x->c, &err), &err);
-    assert_true(x->w.end <= x->w.size);
-    x->joined = malloc((size_t)(x->w.end - x->w.positions) + 1);
-    assert_non_null(x->joined);
-    get(d, x->c.work, x->w.positions, x->joined, x->w.end - x->w.positions);
-    get(d, x->c.work, x->w.size, fill, GUARD);
+    get(d, x->c.work, 0, x->area, x->w.size + GUARD);
     for (unsigned i = 0; i < GUARD; i++)
-        assert_int_equal(fill[i], 0xee);
-    free(fill);
-    free(firsts);
+        assert_int_equal(x->area[x->w.size + i], 0xee);
+    for (uint32_t i = 0; i < x->w.tiles; i++)
+        check_changed(x, i);
+    check_tally(x);
+}
+
+static void put_code(uint8_t *to, const struct wcodec_delta_code *code)
+{
+    memcpy(to, code->table, (code->single ? 1u : 1u << code->longest) * sizeof *code->table);
+}
+
+static void put_words(const struct changes *x, const struct wcodec_delta_code *code, bool values)
+{
+    uint8_t *to = x->area + x->w.words + (values ? 4 * WCODEC_CHANGES_GAPS : 0);
+    for (unsigned i = 0; i < code->count && !code->single; i++) {
+        const uint32_t word =
+            code->lengths[i] != 0 ? code->words[i] | (uint32_t)code->lengths[i] << 16 : 0;
+        memcpy(to + (size_t)4 * i, &word, 4);
+    }
+    put_code(x->area + x->w.codes + (values ? 2 * WCODEC_PATCH_CODE : 0), code);
+}
+
+/* The codes, and sizes of streams by them; and what the reference makes of each tile. */
+static void measure_changes(struct deltas *d, struct changes *x)
+{
+    const unsigned log2 = x->c.element_log2;
+    wcodec_error err = {0};
+    wcodec_delta_code_plan(x->counts[x->c.xor_values].gaps, WCODEC_DELTA_GAPS, &x->gaps);
+    wcodec_delta_code_plan(x->counts[x->c.xor_values].values, WCODEC_DELTA_VALUES, &x->values);
+    memset(x->area + x->w.words, 0, (size_t)(x->w.firsts - x->w.words));
+    put_words(x, &x->gaps, false);
+    put_words(x, &x->values, true);
+    x->c.gap_bits = x->gaps.single ? 0 : x->gaps.longest;
+    x->c.value_bits = x->values.single ? 0 : x->values.longest;
+    put(d, x->c.work, x->area, x->w.firsts);
+    ok(d->b->deltas->size(d->queue, &x->c, &err), &err);
+    get(d, x->c.work, 0, x->area, x->w.words);
+    x->streams = malloc((size_t)wcodec_delta_stream_most(log2, x->all + x->w.tiles) + 64);
+    assert_non_null(x->streams);
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < x->w.tiles; i++) {
+        const struct wcodec_changed_tile t = changed_tile(x, i);
+        const uint64_t first = (uint64_t)i << x->c.tile_log2 << log2;
+        memcpy(x->area + x->w.firsts + (uint64_t)8 * i, &at, 8);
+        if (t.count == 0 || t.count > x->c.slot) {
+            assert_int_equal(t.size, 0);
+            continue;
+        }
+        const uint64_t size =
+            wcodec_delta_stream(&x->gaps, &x->values, log2, x->c.xor_values, x->elements + first,
+                                x->base + first, changed_elements(x, i), x->streams + at);
+        assert_int_equal(t.size, size);
+        at += size;
+    }
+    x->c.streams_size = at;
+}
+
+/* Tiles that it says are coded wrongly. */
+static uint32_t code_changes(struct deltas *d, struct changes *x, bool prove, uint8_t *got)
+{
+    const uint64_t room = wcodec_align_u64(x->c.streams_size, 4);
+    uint32_t wrong = 0;
+    wcodec_error err = {0};
+    memset(got, 0, (size_t)room);
+    memset(got + room, 0xee, GUARD);
+    put(d, x->c.streams, got, room + GUARD);
+    put(d, x->c.work, x->area, x->w.slots);
+    ok(d->b->deltas->code(d->queue, &x->c, prove, &err), &err);
+    get(d, x->c.streams, 0, got, room + GUARD);
+    get(d, x->c.work, (uint64_t)4 * WCODEC_CHANGES_TALLY, &wrong, 4);
+    for (unsigned i = 0; i < GUARD; i++)
+        assert_int_equal(got[room + i], 0xee);
+    return wrong;
+}
+
+static void check_streams(struct deltas *d, struct changes *x)
+{
+    const uint64_t r = support_random(&d->seed);
+    uint8_t *got = malloc((size_t)x->c.streams_size + 4 + GUARD);
+    assert_non_null(got);
+    x->c.streams = allocate(d, x->c.streams_size + 4 + GUARD);
+    assert_int_equal(code_changes(d, x, r & 1, got), 0);
+    assert_memory_equal(got, x->streams, (size_t)x->c.streams_size);
+    /* A word of the code that is read is another's: some tile has it. */
+    uint8_t *code = x->area + x->w.codes + (r & 2 ? 2 * WCODEC_PATCH_CODE : 0);
+    const struct wcodec_delta_code *c = r & 2 ? &x->values : &x->gaps;
+    for (unsigned i = 0; i < (c->single ? 1u : 1u << c->longest); i++)
+        code[2 * i] ^= 16;
+    assert_true(code_changes(d, x, true, got) > 0);
+    assert_int_equal(code_changes(d, x, false, got), 0);
+    put_code(x->area + x->w.codes, &x->gaps);
+    put_code(x->area + x->w.codes + 2 * WCODEC_PATCH_CODE, &x->values);
+    /* The first one that is coded is said to be longer. */
+    uint8_t *size = x->area + x->w.counts + 12;
+    while ((size[0] | size[1]) == 0)
+        size += sizeof(struct wcodec_changed_tile);
+    size[0] ^= 1;
+    assert_int_equal(code_changes(d, x, true, got), 1);
+    d->b->memory_free(x->c.streams);
+    free(got);
 }
 
 static void check_changes(struct deltas *d)
@@ -208,10 +328,10 @@ static void check_changes(struct deltas *d)
                               .slot = 8u << (r >> 16) % 10,
                               .elements_at = 16 * (r >> 24 & 7),
                               .base_at = 16 * (r >> 28 & 7),
+                              .xor_values = r >> 3 & 1,
                               .count = 1 + (r >> 32) % (r >> 30 & 3 ? 20000 : 40)}};
     const unsigned log2 = x.c.element_log2;
     const uint64_t size = x.c.count << log2;
-    uint64_t before = 0;
     x.base = random_bytes(d, size);
     x.elements = malloc((size_t)size + 8);
     assert_non_null(x.elements);
@@ -222,15 +342,16 @@ static void check_changes(struct deltas *d)
                                wcodec_delta_load(x.base, i, log2) +
                                    (support_random(&d->seed) >> support_random(&d->seed) % 64));
     find_changes(d, &x);
-    for (uint32_t i = 0; i < x.w.tiles; i++)
-        before += check_changed(&x, i, before);
-    assert_int_equal(before, x.c.all);
-    d->changed += before;
+    if (x.all != 0) {
+        measure_changes(d, &x);
+        check_streams(d, &x);
+    }
+    d->changed += x.all;
     d->b->memory_free(x.c.elements);
     d->b->memory_free(x.c.base);
     d->b->memory_free(x.c.work);
-    free(x.joined);
-    free(x.found);
+    free(x.streams);
+    free(x.area);
     free(x.elements);
     free(x.base);
 }
@@ -305,11 +426,6 @@ static void drop(struct delta *x)
     free(x->data);
     free(x->result);
     free(x->streams);
-}
-
-static void put_code(uint8_t *to, const struct wcodec_delta_code *code)
-{
-    memcpy(to, code->table, (code->single ? 1u : 1u << code->longest) * sizeof *code->table);
 }
 
 /* What the device makes of the tensor, to `result`; faults as it says. */
