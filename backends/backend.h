@@ -58,7 +58,8 @@
  * applied, and tensors hashed; products with decoded elements; outliers of tiles are marked in the
  * work area; copies from one device to another. 15: leaves of other sizes; elements that differ
  * from those of another tensor. 16: rollouts of recurrent models. 17: anchors of vectors. 18:
- * recurrent units over sequences. 19: elements that differ are coded in streams. */
+ * recurrent units over sequences. 19: elements that differ are coded in streams; leaves in two
+ * places. */
 #define WCODEC_BACKEND_ABI 19u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
@@ -542,6 +543,11 @@ struct wcodec_tensor_leaves {
     uint64_t count;         /* not 0 */
     unsigned leaf_log2;     /* bytes of each: 13 to 24 */
     const uint64_t *secret; /* XXH3's own, 24 words */
+    /* Leaves that begin elsewhere in the same elements, at a multiple of 8 from elements_at to a
+     * leaf after it: where both are wanted, memory is read once. */
+    uint64_t second_at;
+    uint64_t second_out_at;
+    uint64_t second_count; /* 0: none */
 };
 
 /* Sparse tiles of a delta, and the tensor in which they change elements. All but the elements, at

@@ -59,7 +59,7 @@ static wcodec_status patch(struct wcodec_queue *queue, const struct wcodec_tenso
     struct wcodec_patch_launch l;
     const struct wcodec_gpu_grid g = wcodec_gpu_patch(
         patch, WCODEC_GPU_PATCH_WARPS, address_of(patch->elements), address_of(patch->work), &l);
-    const struct wcodec_lanes_launch lanes = {run_patch, &l, g.groups, g.threads, 0, SEED};
+    const struct wcodec_lanes_launch lanes = {run_patch, &l, g.groups, g.threads, g.shared, SEED};
     return run(queue, &lanes, err);
 }
 

@@ -68,86 +68,169 @@ WCODEC_DEVICE_FUNCTION uint64_t wcodec_leaf_merge(struct wcodec_warp *warp,
     return sum ^ sum >> 32;
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_leaf_one(struct wcodec_warp *warp,
-                                            const struct wcodec_leaves_launch *l, uint64_t leaf)
+/* A lane's pair of accumulators. */
+struct wcodec_leaf_sums {
+    uint64_t acc0, acc1;
+};
+
+WCODEC_DEVICE_FUNCTION struct wcodec_leaf_sums wcodec_leaf_first(uint32_t pair)
 {
-    const uint32_t lane = wcodec_lane(warp), quad = lane / 4, pair = lane % 4;
-    const WCODEC_GLOBAL uint8_t *from =
-        (const WCODEC_GLOBAL uint8_t *)(l->elements + (leaf << l->leaf_log2)) + 1024 * quad +
-        16 * pair;
-    const uint32_t last = (1u << (l->leaf_log2 - 13)) - 1;
-    /* Keys of stripe s are words s and s + 1 from here on. */
-    uint64_t keys[17], acc0, acc1;
+    const struct wcodec_leaf_sums s = {pair == 0   ? 0xc2b2ae3du
+                                       : pair == 1 ? 0xc2b2ae3d27d4eb4fu
+                                       : pair == 2 ? 0x85ebca77c2b2ae63u
+                                                   : 0x27d4eb2f165667c5u,
+                                       pair == 0   ? 0x9e3779b185ebca87u
+                                       : pair == 1 ? 0x165667b19e3779f9u
+                                       : pair == 2 ? 0x85ebca77u
+                                                   : 0x9e3779b1u};
+    return s;
+}
+
+/* Sixteen bytes from a multiple of 16, or of 8. */
+WCODEC_DEVICE_FUNCTION wcodec_u4 wcodec_leaf_load(const WCODEC_GLOBAL uint8_t *from,
+                                                  const bool even)
+{
+    if (even)
+        return wcodec_load_u4(from);
+    const WCODEC_GLOBAL uint64_t *halves = (const WCODEC_GLOBAL uint64_t *)from;
+    const uint64_t low = halves[0], high = halves[1];
+    return wcodec_make_u4((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high,
+                          (uint32_t)(high >> 32));
+}
+
+/* Eight blocks, of which a lane has 16 bytes of each stripe of one. Collective. */
+WCODEC_DEVICE_FUNCTION void wcodec_leaf_round(struct wcodec_warp *warp,
+                                              const struct wcodec_leaves_launch *l,
+                                              const WCODEC_GLOBAL uint8_t *from, const bool even,
+                                              const uint64_t *keys, bool last,
+                                              struct wcodec_leaf_sums *acc)
+{
+    const uint32_t lane = wcodec_lane(warp), pair = lane % 4;
+    uint64_t sums[2] = {0, 0};
     WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 17; i++)
-        keys[i] = l->secret[2 * pair + i];
-    /* The first accumulators. */
-    acc0 = pair == 0   ? 0xc2b2ae3du
-           : pair == 1 ? 0xc2b2ae3d27d4eb4fu
-           : pair == 2 ? 0x85ebca77c2b2ae63u
-                       : 0x27d4eb2f165667c5u;
-    acc1 = pair == 0   ? 0x9e3779b185ebca87u
-           : pair == 1 ? 0x165667b19e3779f9u
-           : pair == 2 ? 0x85ebca77u
-                       : 0x9e3779b1u;
-    for (uint32_t round = 0; round <= last; round++) {
-        uint64_t sums[2] = {0, 0};
+    for (uint32_t half = 0; half < 16; half += 8) {
+        wcodec_u4 v[8]; /* on their way together */
         WCODEC_UNROLL_ALL
-        for (uint32_t s = 0; s < 16; s++) {
-            const wcodec_u4 v = wcodec_load_once_u4(from + 8192 * round + 64 * s);
-            uint64_t key0 = keys[s], key1 = keys[s + 1];
-            if (s == 15 && round == last && quad == 7) {
-                key0 = wcodec_leaf_key(l, 121 + 16 * pair);
-                key1 = wcodec_leaf_key(l, 129 + 16 * pair);
-            }
-            wcodec_leaf_stripe(v, key0, key1, sums);
-        }
-        for (uint32_t b = 0; b < 8; b++) {
-            acc0 += wcodec_shuffle_long(warp, sums[0], 4 * b + pair);
-            acc1 += wcodec_shuffle_long(warp, sums[1], 4 * b + pair);
-            if (round != last || b != 7) {
-                acc0 = wcodec_leaf_scramble(acc0, l->secret[16 + 2 * pair]);
-                acc1 = wcodec_leaf_scramble(acc1, l->secret[17 + 2 * pair]);
-            }
+        for (uint32_t s = 0; s < 8; s++)
+            v[s] = wcodec_leaf_load(from + 64 * (half + s), even);
+        WCODEC_UNROLL_ALL
+        for (uint32_t s = 0; s < 8; s++) {
+            const bool own = half + s == 15 && last && lane / 4 == 7;
+            const uint64_t key0 = own ? wcodec_leaf_key(l, 121 + 16 * pair) : keys[half + s],
+                           key1 = own ? wcodec_leaf_key(l, 129 + 16 * pair) : keys[half + s + 1];
+            wcodec_leaf_stripe(v[s], key0, key1, sums);
         }
     }
-    const uint64_t low = wcodec_leaf_merge(warp, l, acc0, acc1, 11 + 16 * pair,
+    for (uint32_t b = 0; b < 8; b++) {
+        acc->acc0 += wcodec_shuffle_long(warp, sums[0], 4 * b + pair);
+        acc->acc1 += wcodec_shuffle_long(warp, sums[1], 4 * b + pair);
+        if (!last || b != 7) {
+            acc->acc0 = wcodec_leaf_scramble(acc->acc0, l->secret[16 + 2 * pair]);
+            acc->acc1 = wcodec_leaf_scramble(acc->acc1, l->secret[17 + 2 * pair]);
+        }
+    }
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_leaf_end(struct wcodec_warp *warp,
+                                            const struct wcodec_leaves_launch *l,
+                                            const struct wcodec_leaf_sums *acc, uint64_t to)
+{
+    const uint32_t pair = wcodec_lane(warp) % 4;
+    const uint64_t low = wcodec_leaf_merge(warp, l, acc->acc0, acc->acc1, 11 + 16 * pair,
                                            0x9e3779b185ebca87u << l->leaf_log2),
-                   high = wcodec_leaf_merge(warp, l, acc0, acc1, 117 + 16 * pair,
+                   high = wcodec_leaf_merge(warp, l, acc->acc0, acc->acc1, 117 + 16 * pair,
                                             ~(0xc2b2ae3d27d4eb4fu << l->leaf_log2));
-    if (lane == 0) {
-        WCODEC_GLOBAL uint64_t *out = (WCODEC_GLOBAL uint64_t *)(l->out + 16 * leaf);
+    if (wcodec_is_first(warp)) {
+        WCODEC_GLOBAL uint64_t *out = (WCODEC_GLOBAL uint64_t *)to;
         out[0] = low;
         out[1] = high;
     }
 }
 
+/* A leaf of the first ones and one of the second, or either, in step: what both have is read from
+ * memory once. Addresses are 0 where there is none. */
+WCODEC_DEVICE_FUNCTION void wcodec_leaf_two(struct wcodec_warp *warp,
+                                            const struct wcodec_leaves_launch *l, uint64_t one,
+                                            uint64_t two, uint64_t to_one, uint64_t to_two)
+{
+    const uint32_t lane = wcodec_lane(warp), pair = lane % 4, place = 1024 * (lane / 4) + 16 * pair,
+                   last = (1u << (l->leaf_log2 - 13)) - 1;
+    const bool even = (two & 15) == 0;
+    /* Keys of stripe s are words s and s + 1 from here on. */
+    uint64_t keys[17];
+    struct wcodec_leaf_sums a = wcodec_leaf_first(pair), b = a;
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 17; i++)
+        keys[i] = l->secret[2 * pair + i];
+    for (uint32_t round = 0; round <= last; round++) {
+        const uint32_t at = 8192 * round + place;
+        if (one != 0)
+            wcodec_leaf_round(warp, l, (const WCODEC_GLOBAL uint8_t *)(one + at), true, keys,
+                              round == last, &a);
+        if (two != 0 && even)
+            wcodec_leaf_round(warp, l, (const WCODEC_GLOBAL uint8_t *)(two + at), true, keys,
+                              round == last, &b);
+        else if (two != 0)
+            wcodec_leaf_round(warp, l, (const WCODEC_GLOBAL uint8_t *)(two + at), false, keys,
+                              round == last, &b);
+    }
+    if (one != 0)
+        wcodec_leaf_end(warp, l, &a, to_one);
+    if (two != 0)
+        wcodec_leaf_end(warp, l, &b, to_two);
+}
+
+/* Second leaves that begin in the second half of first ones go with those after them. */
 WCODEC_DEVICE_FUNCTION void wcodec_leaves_kernel(struct wcodec_warp *warp,
                                                  const struct wcodec_leaves_launch *l)
 {
-    const uint64_t step = (uint64_t)wcodec_groups(warp) * wcodec_warps(warp);
-    for (uint64_t leaf =
-             (uint64_t)wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp);
-         leaf < l->count; leaf += step)
-        wcodec_leaf_one(warp, l, leaf);
+    const uint64_t step = (uint64_t)wcodec_groups(warp) * wcodec_warps(warp), later = l->later,
+                   second = l->second_count == 0 ? 0 : l->second_count + later,
+                   most = l->count > second ? l->count : second;
+    for (uint64_t i = (uint64_t)wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp);
+         i < most; i += step) {
+        const bool has_one = i < l->count, has_two = i >= later && i < second;
+        wcodec_leaf_two(warp, l, has_one ? l->elements + (i << l->leaf_log2) : 0,
+                        has_two ? l->second + ((i - later) << l->leaf_log2) : 0, l->out + 16 * i,
+                        l->second_out + 16 * (i - later));
+    }
 }
 
-/* Bits of a stream. What is after all streams is no matter: a stream is over then. */
+/* Bits of a stream. What is after all streams is no matter: a stream is over then. A word is asked
+ * for when the one before it is taken, so that a lane does not wait for memory. */
 struct wcodec_patch_bits {
     const WCODEC_GLOBAL uint32_t *words;
-    uint32_t next, last; /* words */
-    uint64_t buffer;
+    uint32_t next, last; /* words; `ahead` is the next one */
+    uint32_t ahead;
     uint32_t filled;
+    uint64_t buffer;
 };
 
 /* At least 33 bits are at hand then. */
 WCODEC_DEVICE_FUNCTION void wcodec_patch_fill(struct wcodec_patch_bits *b)
 {
     if (b->filled <= 32) {
-        b->buffer |= (uint64_t)b->words[b->next < b->last ? b->next : b->last] << b->filled;
-        b->next++;
+        b->buffer |= (uint64_t)b->ahead << b->filled;
         b->filled += 32;
+        b->next++;
+        b->ahead = b->words[b->next < b->last ? b->next : b->last];
     }
+}
+
+/* Bits from number `bit` of a word on; `last`: the last word that there is. */
+WCODEC_DEVICE_FUNCTION void wcodec_patch_begin(struct wcodec_patch_bits *b,
+                                               const WCODEC_GLOBAL uint32_t *words, uint32_t last,
+                                               uint32_t bit)
+{
+    b->words = words;
+    b->last = last;
+    b->next = bit >> 5;
+    b->ahead = words[b->next < last ? b->next : last];
+    b->buffer = 0;
+    b->filled = 0;
+    wcodec_patch_fill(b);
+    b->buffer >>= bit & 31;
+    b->filled -= bit & 31;
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_patch_drop(struct wcodec_patch_bits *b, uint32_t count)
@@ -166,15 +249,12 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_patch_take(struct wcodec_patch_bits *b, u
 }
 
 /* A number from 1 on, of `direct` classes of one number each; below: bits of the first octave
- * after these. Lanes wait for a word of their streams once, unless it is a long number. */
-WCODEC_DEVICE_FUNCTION uint64_t wcodec_patch_number(const WCODEC_GLOBAL uint16_t *code,
-                                                    uint32_t bits, const uint32_t direct,
+ * after these. `found`: what its code has for the next bits, of which 33 are at hand. */
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_patch_number(const uint32_t found, const uint32_t direct,
                                                     const uint32_t below,
                                                     struct wcodec_patch_bits *b)
 {
-    wcodec_patch_fill(b);
-    const uint32_t found = code[(uint32_t)b->buffer & ((1u << bits) - 1)], class_of = found >> 4,
-                   length = found & 15;
+    const uint32_t class_of = found >> 4, length = found & 15;
     const bool alone = class_of < direct;
     const uint32_t more = alone ? 0 : (class_of - direct) / 2 + below;
     uint64_t v;
@@ -210,78 +290,138 @@ WCODEC_DEVICE_FUNCTION void wcodec_patch_store(uint64_t address, uint32_t log2, 
         *(WCODEC_GLOBAL uint64_t *)address = v;
 }
 
-/* Elements that are read together, so that a lane waits for memory once for all of them. */
+/* Elements that are read together: while the next ones are decoded. */
 #define WCODEC_PATCH_AHEAD 6
 
+struct wcodec_patch_batch {
+    uint32_t places[WCODEC_PATCH_AHEAD]; /* `count` of the tile: none */
+    uint64_t changes[WCODEC_PATCH_AHEAD], held[WCODEC_PATCH_AHEAD];
+};
+
+/* Where a lane is in its tile. */
+struct wcodec_patch_walk {
+    struct wcodec_patch_bits bits;
+    uint32_t at, count; /* elements */
+    bool good, over;
+};
+
+WCODEC_DEVICE_FUNCTION void wcodec_patch_decode(struct wcodec_warp *warp,
+                                                const struct wcodec_patch_launch *l,
+                                                const uint64_t mask, struct wcodec_patch_walk *w,
+                                                struct wcodec_patch_batch *batch)
+{
+    const uint32_t gaps = wcodec_shared_base(warp), values = gaps + 2 * WCODEC_PATCH_CODE,
+                   gap_mask = (1u << l->gap_bits) - 1, value_mask = (1u << l->value_bits) - 1;
+    WCODEC_UNROLL_ALL
+    for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++) {
+        batch->places[k] = w->count;
+        batch->changes[k] = 0;
+        if (w->over)
+            continue;
+        wcodec_patch_fill(&w->bits);
+        const uint32_t gap_code =
+            wcodec_shared_u16(warp, gaps + 2 * ((uint32_t)w->bits.buffer & gap_mask));
+        const uint64_t gap = wcodec_patch_number(gap_code, 1, 0, &w->bits) - 1;
+        w->good = gap <= w->count - w->at;
+        w->at += w->good ? (uint32_t)gap : 0;
+        if (w->good && w->at < w->count) {
+            wcodec_patch_fill(&w->bits);
+            const uint32_t value_code =
+                wcodec_shared_u16(warp, values + 2 * ((uint32_t)w->bits.buffer & value_mask));
+            batch->changes[k] = wcodec_patch_number(value_code, 16, 3, &w->bits);
+            w->good = batch->changes[k] <= mask;
+            batch->places[k] = w->good ? w->at : w->count;
+            w->at++;
+        }
+        w->over = !w->good || w->at >= w->count;
+    }
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_patch_read(const uint32_t log2, uint64_t first, uint32_t count,
+                                              struct wcodec_patch_batch *batch)
+{
+    WCODEC_UNROLL_ALL
+    for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++)
+        batch->held[k] = batch->places[k] < count
+                             ? wcodec_patch_load(first + ((uint64_t)batch->places[k] << log2), log2)
+                             : 0;
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_patch_write(const uint32_t log2, bool xor_values, uint64_t first,
+                                               uint32_t count,
+                                               const struct wcodec_patch_batch *batch)
+{
+    WCODEC_UNROLL_ALL
+    for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++) {
+        const uint64_t v = batch->changes[k], held = batch->held[k];
+        if (batch->places[k] < count)
+            wcodec_patch_store(first + ((uint64_t)batch->places[k] << log2), log2,
+                               xor_values ? held ^ v : held + (v >> 1 ^ (0 - (v & 1))));
+    }
+}
+
 /* A tile by one lane. Returns whether its stream is a valid one. */
-WCODEC_DEVICE_FUNCTION bool wcodec_patch_tile_one(const uint32_t log2,
+WCODEC_DEVICE_FUNCTION bool wcodec_patch_tile_one(const uint32_t log2, struct wcodec_warp *warp,
                                                   const struct wcodec_patch_launch *l,
                                                   const WCODEC_GLOBAL struct wcodec_patch_tile *t)
 {
-    const WCODEC_GLOBAL uint16_t *gaps = (const WCODEC_GLOBAL uint16_t *)l->codes,
-                                 *values = gaps + WCODEC_PATCH_CODE;
     const uint32_t count = t->count, size = t->size, before = 8 * (uint32_t)(t->stream & 3);
     const uint64_t first = l->elements + (t->first << log2), word = t->stream >> 2,
                    left = l->words - 1 - word, mask = ~(uint64_t)0 >> (64 - (8u << log2));
-    struct wcodec_patch_bits b = {.words = (const WCODEC_GLOBAL uint32_t *)l->streams + word,
-                                  .last = left < 0xffffffffu ? (uint32_t)left : 0xffffffffu};
-    bool good = true, over = count == 0;
-    uint32_t i = 0;
-    wcodec_patch_fill(&b);
-    wcodec_patch_drop(&b, before);
-    while (!over) {
-        uint32_t places[WCODEC_PATCH_AHEAD];
-        uint64_t changes[WCODEC_PATCH_AHEAD], held[WCODEC_PATCH_AHEAD];
-        WCODEC_UNROLL_ALL
-        for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++) {
-            places[k] = count;
-            changes[k] = 0;
-            if (over)
-                continue;
-            const uint64_t gap = wcodec_patch_number(gaps, l->gap_bits, 1, 0, &b) - 1;
-            good = gap <= count - i;
-            i += good ? (uint32_t)gap : 0;
-            if (good && i < count) {
-                changes[k] = wcodec_patch_number(values, l->value_bits, 16, 3, &b);
-                good = changes[k] <= mask;
-                places[k] = good ? i : count;
-                i++;
-            }
-            over = !good || i >= count;
-        }
-        WCODEC_UNROLL_ALL
-        for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++)
-            held[k] = places[k] < count
-                          ? wcodec_patch_load(first + ((uint64_t)places[k] << log2), log2)
-                          : 0;
-        WCODEC_UNROLL_ALL
-        for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++)
-            if (places[k] < count)
-                wcodec_patch_store(first + ((uint64_t)places[k] << log2), log2,
-                                   l->xor_values
-                                       ? held[k] ^ changes[k]
-                                       : held[k] + (changes[k] >> 1 ^ (0 - (changes[k] & 1))));
+    struct wcodec_patch_batch batch;
+    struct wcodec_patch_walk w;
+    w.at = 0;
+    w.count = count;
+    w.good = true;
+    w.over = count == 0;
+    wcodec_patch_begin(&w.bits, (const WCODEC_GLOBAL uint32_t *)l->streams + word,
+                       left < 0xffffffffu ? (uint32_t)left : 0xffffffffu, before);
+    WCODEC_UNROLL_ALL
+    for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++)
+        batch.places[k] = count;
+    while (!w.over) {
+        struct wcodec_patch_batch next;
+        wcodec_patch_decode(warp, l, mask, &w, &next);
+        wcodec_patch_write(log2, l->xor_values, first, count, &batch);
+        wcodec_patch_read(log2, first, count, &next);
+        batch = next;
     }
+    wcodec_patch_write(log2, l->xor_values, first, count, &batch);
     /* What was read from beyond its end shows here, too. */
-    const uint64_t taken = 32 * (uint64_t)b.next - b.filled - before, bits = 8 * (uint64_t)size;
-    if (!good || (taken + 7) / 8 != size)
+    const uint64_t taken = 32 * (uint64_t)w.bits.next - w.bits.filled - before,
+                   bits = 8 * (uint64_t)size;
+    if (!w.good || (taken + 7) / 8 != size)
         return false;
-    wcodec_patch_fill(&b);
-    return (b.buffer & ((1u << ((uint32_t)(bits - taken) & 7)) - 1)) == 0;
+    wcodec_patch_fill(&w.bits);
+    return (w.bits.buffer & ((1u << ((uint32_t)(bits - taken) & 7)) - 1)) == 0;
+}
+
+/* A code to shared memory, as far as it is looked up. */
+WCODEC_DEVICE_FUNCTION void wcodec_patch_take_code(struct wcodec_warp *warp, uint64_t from,
+                                                   uint32_t to, uint32_t bits)
+{
+    const uint32_t words = bits == 0 ? 1 : 1u << (bits - 1);
+    for (uint32_t i = wcodec_thread(warp); i < words; i += wcodec_threads(warp))
+        wcodec_put_u32(warp, to + 4 * i, ((const WCODEC_GLOBAL uint32_t *)from)[i]);
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_patch_kernel(struct wcodec_warp *warp,
                                                 const struct wcodec_patch_launch *l)
 {
-    const uint32_t number =
-        32 * (wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp)) +
-        wcodec_lane(warp);
-    if (number >= l->count)
+    const uint32_t shared = wcodec_shared_base(warp), lane = wcodec_lane(warp),
+                   number = WCODEC_PATCH_LANES * (wcodec_group(warp) * wcodec_warps(warp) +
+                                                  wcodec_warp_number(warp)) +
+                            lane;
+    wcodec_patch_take_code(warp, l->codes, shared, l->gap_bits);
+    wcodec_patch_take_code(warp, l->codes + 2 * WCODEC_PATCH_CODE, shared + 2 * WCODEC_PATCH_CODE,
+                           l->value_bits);
+    wcodec_sync_group(warp);
+    if (lane >= WCODEC_PATCH_LANES || number >= l->count)
         return;
     const WCODEC_GLOBAL struct wcodec_patch_tile *t =
         (const WCODEC_GLOBAL struct wcodec_patch_tile *)l->tiles + number;
-    const bool good = l->element_log2 == 1 ? wcodec_patch_tile_one(1, l, t)
-                                           : wcodec_patch_tile_one(l->element_log2, l, t);
+    const bool good = l->element_log2 == 1 ? wcodec_patch_tile_one(1, warp, l, t)
+                                           : wcodec_patch_tile_one(l->element_log2, warp, l, t);
     ((WCODEC_GLOBAL uint32_t *)l->faults)[number] = !good;
 }
 
@@ -351,6 +491,33 @@ WCODEC_DEVICE_FUNCTION uint64_t wcodec_changes_element(const uint32_t log2, cons
     return v[bit >> 5] >> (bit & 31) & (log2 == 2 ? ~0u : (1u << (8 << log2)) - 1);
 }
 
+/* Sixteen bytes of each lane, from `at` of the tile on. Collective. */
+WCODEC_DEVICE_FUNCTION void wcodec_changes_row(const uint32_t log2, struct wcodec_warp *warp,
+                                               const struct wcodec_changes_launch *l,
+                                               struct wcodec_changes_tile *t, uint32_t at,
+                                               wcodec_u4 x, wcodec_u4 y)
+{
+    const uint32_t a[4] = {x.x, x.y, x.z, x.w}, b[4] = {y.x, y.y, y.z, y.w};
+    const bool differs = ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) != 0;
+    uint32_t own = 0;
+    if (!wcodec_any(warp, differs))
+        return;
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 16u >> log2; i++)
+        own += wcodec_changes_element(log2, a, i) != wcodec_changes_element(log2, b, i);
+    uint32_t place = wcodec_changes_place(warp, own, t);
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 16u >> log2; i++) {
+        const uint64_t e = wcodec_changes_element(log2, a, i),
+                       held = wcodec_changes_element(log2, b, i);
+        if (e != held)
+            wcodec_changes_note(log2, l, t, place++, (at >> log2) + i, e, held);
+    }
+}
+
+/* Rows of 512 bytes that are read together. */
+#define WCODEC_CHANGES_AHEAD 4
+
 /* A tile by a warp. */
 WCODEC_DEVICE_FUNCTION void wcodec_changes_one(const uint32_t log2, struct wcodec_warp *warp,
                                                const struct wcodec_changes_launch *l, uint32_t tile)
@@ -362,29 +529,20 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_one(const uint32_t log2, struct wcode
                    chunks = (size / 16 + 31) / 32, rest = size % 16 >> log2;
     const uint64_t elements = l->elements + (first << log2), base = l->base + (first << log2);
     struct wcodec_changes_tile t = {.slot = l->slots + (uint64_t)l->slot_size * tile};
-    for (uint32_t chunk = 0; chunk < chunks; chunk++) {
-        const uint32_t at = 512 * chunk + 16 * lane;
-        uint32_t a[4] = {0, 0, 0, 0}, b[4] = {0, 0, 0, 0}, own = 0;
-        if (at + 16 <= size) {
-            const wcodec_u4 x = wcodec_load_once_u4((const WCODEC_GLOBAL uint8_t *)(elements + at)),
-                            y = wcodec_load_once_u4((const WCODEC_GLOBAL uint8_t *)(base + at));
-            a[0] = x.x, a[1] = x.y, a[2] = x.z, a[3] = x.w;
-            b[0] = y.x, b[1] = y.y, b[2] = y.z, b[3] = y.w;
-        }
-        const bool differs = ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) != 0;
-        if (!wcodec_any(warp, differs))
-            continue;
+    for (uint32_t chunk = 0; chunk < chunks; chunk += WCODEC_CHANGES_AHEAD) {
+        wcodec_u4 x[WCODEC_CHANGES_AHEAD], y[WCODEC_CHANGES_AHEAD]; /* on their way together */
         WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < 16u >> log2; i++)
-            own += wcodec_changes_element(log2, a, i) != wcodec_changes_element(log2, b, i);
-        uint32_t place = wcodec_changes_place(warp, own, &t);
-        WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < 16u >> log2; i++) {
-            const uint64_t e = wcodec_changes_element(log2, a, i),
-                           held = wcodec_changes_element(log2, b, i);
-            if (e != held)
-                wcodec_changes_note(log2, l, &t, place++, (at >> log2) + i, e, held);
+        for (uint32_t k = 0; k < WCODEC_CHANGES_AHEAD; k++) {
+            const uint32_t at = 512 * (chunk + k) + 16 * lane;
+            x[k] = y[k] = wcodec_make_u4(0, 0, 0, 0);
+            if (at + 16 <= size) {
+                x[k] = wcodec_load_once_u4((const WCODEC_GLOBAL uint8_t *)(elements + at));
+                y[k] = wcodec_load_once_u4((const WCODEC_GLOBAL uint8_t *)(base + at));
+            }
         }
+        WCODEC_UNROLL_ALL
+        for (uint32_t k = 0; k < WCODEC_CHANGES_AHEAD; k++)
+            wcodec_changes_row(log2, warp, l, &t, 512 * (chunk + k) + 16 * lane, x[k], y[k]);
     }
     /* What is after the last 16 bytes: an element a lane. */
     const uint32_t i = (size / 16 * 16 >> log2) + lane;

@@ -15,11 +15,14 @@ struct wcodec_leaves_launch {
     uint64_t elements; /* a multiple of 16 */
     uint64_t out;      /* u64[2] a leaf: the low half of its hash, then the high one */
     uint64_t count;
+    uint64_t second; /* a multiple of 8: other leaves of the same size, if there are any */
+    uint64_t second_out;
+    uint64_t second_count;
     uint32_t leaf_log2; /* bytes of a leaf: 13 and more */
-    uint32_t unused;
+    uint32_t later;     /* 1: the first of those is hashed beside the second of these */
     uint64_t secret[WCODEC_LEAVES_SECRET];
 };
-WCODEC_STRUCT_SIZE(wcodec_leaves_launch, 224);
+WCODEC_STRUCT_SIZE(wcodec_leaves_launch, 248);
 
 WCODEC_STRUCT_SIZE(wcodec_patch_tile, 24);
 
@@ -37,6 +40,10 @@ struct wcodec_patch_launch {
     uint32_t unused;
 };
 WCODEC_STRUCT_SIZE(wcodec_patch_launch, 72);
+
+/* Lanes of a warp that take a tile each: a tile is decoded element by element, so that few lanes to
+ * a warp, and more warps, take less time. Both codes are in shared memory. */
+enum { WCODEC_PATCH_LANES = 16, WCODEC_PATCH_SHARED = 2 * 2 * WCODEC_PATCH_CODE };
 
 /* What a tile's elements are that differ from the base's, in order, in its slot; and the streams of
  * all tiles, one after the other. */

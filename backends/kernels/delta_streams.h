@@ -269,15 +269,18 @@ WCODEC_DEVICE_FUNCTION bool wcodec_stream_decodes(const struct wcodec_changes_la
     const WCODEC_GLOBAL uint16_t *gaps = (const WCODEC_GLOBAL uint16_t *)l->codes,
                                  *values = gaps + WCODEC_PATCH_CODE;
     const uint64_t mask = ~(uint64_t)0 >> (64 - (8u << l->element_log2));
-    struct wcodec_patch_bits b = {.words = words, .next = at >> 5, .last = last};
+    struct wcodec_patch_bits b;
     bool good = c->right;
     if (c->gap == 0)
         return good;
+    wcodec_patch_begin(&b, words, last, at);
     wcodec_patch_fill(&b);
-    wcodec_patch_drop(&b, at & 31);
-    good = wcodec_patch_number(gaps, l->gap_bits, 1, 0, &b) == c->gap && good;
+    const uint32_t gap_code = gaps[(uint32_t)b.buffer & ((1u << l->gap_bits) - 1)];
+    good = wcodec_patch_number(gap_code, 1, 0, &b) == c->gap && good;
     if (c->by_xor != 0) {
-        const uint64_t v = wcodec_patch_number(values, l->value_bits, 16, 3, &b),
+        wcodec_patch_fill(&b);
+        const uint32_t value_code = values[(uint32_t)b.buffer & ((1u << l->value_bits) - 1)];
+        const uint64_t v = wcodec_patch_number(value_code, 16, 3, &b),
                        now = l->xor_values ? c->was ^ v : c->was + (v >> 1 ^ (0 - (v & 1)));
         good = v <= mask && (now & mask) == c->now && good;
     }

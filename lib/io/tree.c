@@ -10,7 +10,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { LEAF = WCODEC_LEAF_BYTES, DIGEST = 16 };
+enum { LEAF = WCODEC_LEAF_BYTES, DIGEST = 16, BULK = 64 };
 
 /* A buffer that no leaf uses. */
 struct spare {
@@ -158,6 +158,25 @@ void wcodec_tree_advance(struct wcodec_tree *tree)
         atomic_store_explicit(&leaf->filled, 0, memory_order_relaxed);
         atomic_store_explicit(&leaf->done, false, memory_order_relaxed);
     }
+}
+
+void wcodec_tree_put_leaves(struct wcodec_tree *tree, uint64_t number,
+                            const struct wcodec_tree_hash *hashes, uint64_t count)
+{
+    uint8_t bytes[BULK * DIGEST];
+    wcodec_tree_advance(tree);
+    WCODEC_ASSERT(tree->first == number);
+    if (tree->kept != NULL && count != 0)
+        memcpy(tree->kept + number, hashes, (size_t)count * sizeof *hashes);
+    for (uint64_t at = 0, part; at < count; at += part) {
+        part = count - at < BULK ? count - at : BULK;
+        for (uint64_t i = 0; i < part; i++) {
+            wcodec_store_u64(bytes + DIGEST * i, hashes[at + i].low);
+            wcodec_store_u64(bytes + DIGEST * i + 8, hashes[at + i].high);
+        }
+        (void)XXH3_128bits_update(tree->root, bytes, (size_t)(DIGEST * part));
+    }
+    tree->first += count;
 }
 
 const uint8_t *wcodec_tree_rest(const struct wcodec_tree *tree)

@@ -66,6 +66,11 @@ wcodec_status wcodec_tree_put(struct wcodec_tree *tree, uint64_t offset, const v
 /* The hash of a leaf all of whose bytes somebody else hashed; else as wcodec_tree_put(). */
 void wcodec_tree_put_leaf(struct wcodec_tree *tree, uint64_t number, struct wcodec_tree_hash hash);
 
+/* Hashes of `count` leaves from number `number` on, before which all is complete: straight to the
+ * root. No other call at the same time. */
+void wcodec_tree_put_leaves(struct wcodec_tree *tree, uint64_t number,
+                            const struct wcodec_tree_hash *hashes, uint64_t count);
+
 /* Take leaves that are complete into the root, so that the window moves on. No other call at the
  * same time. */
 void wcodec_tree_advance(struct wcodec_tree *tree);

@@ -44,10 +44,31 @@ bool wcodec_keep_give(struct wcodec_keep *k, struct wcodec_memory *memory,
     return taken;
 }
 
+struct wcodec_queue *wcodec_keep_take_queue(struct wcodec_keep *k)
+{
+    pthread_mutex_lock(&k->lock);
+    struct wcodec_queue *queue = k->queue_count > 0 ? k->queues[--k->queue_count] : NULL;
+    pthread_mutex_unlock(&k->lock);
+    return queue;
+}
+
+bool wcodec_keep_give_queue(struct wcodec_keep *k, struct wcodec_queue *queue)
+{
+    WCODEC_ASSERT(queue != NULL);
+    pthread_mutex_lock(&k->lock);
+    const bool taken = k->queue_count < WCODEC_KEEP_QUEUES;
+    if (taken)
+        k->queues[k->queue_count++] = queue;
+    pthread_mutex_unlock(&k->lock);
+    return taken;
+}
+
 bool wcodec_keep_empty(struct wcodec_keep *k, const struct wcodec_backend *backend)
 {
     pthread_mutex_lock(&k->lock);
     const bool any = k->count > 0;
+    while (k->queue_count > 0)
+        backend->queue_destroy(k->queues[--k->queue_count]);
     while (k->count > 0)
         backend->memory_free(k->items[--k->count].memory);
     pthread_mutex_unlock(&k->lock);

@@ -248,10 +248,12 @@ void wcodec_save_request_free(struct wcodec_save_request *r)
         struct wcodec_save_lane *lane = &r->lanes[i];
         if (lane->queue == NULL)
             continue;
-        (void)r->device->backend->queue_wait(lane->queue, NULL);
+        const bool idle = r->device->backend->queue_wait(lane->queue, NULL) == WCODEC_OK &&
+                          !atomic_load(&r->device->lost);
         wcodec_staging_release(&r->owner, &lane->staging);
         wcodec_staging_release(&r->owner, &lane->work);
-        r->device->backend->queue_destroy(lane->queue);
+        if (!idle || !wcodec_keep_give_queue(&r->device->keep, lane->queue))
+            r->device->backend->queue_destroy(lane->queue);
     }
     if (r->after != NULL)
         r->device->backend->event_destroy(r->after);

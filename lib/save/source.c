@@ -80,7 +80,9 @@ static wcodec_status prepare_lane(struct wcodec_save_request *r, struct wcodec_s
                                                   WCODEC_SAVE_LANE_BYTES, err);
     if (status != WCODEC_OK)
         return status;
-    status = b->queue_create(r->device->device, &lane->queue, err);
+    lane->queue = wcodec_keep_take_queue(&r->device->keep);
+    if (lane->queue == NULL)
+        status = b->queue_create(r->device->device, &lane->queue, err);
     if (status == WCODEC_OK && r->after != NULL)
         status = b->queue_after(lane->queue, r->after, err);
     if (status == WCODEC_OK)

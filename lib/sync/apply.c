@@ -240,7 +240,7 @@ static wcodec_status verify_before(struct wcodec_sync_apply *a, wcodec_error *er
     if (status == WCODEC_OK)
         status = hash_on_devices(a, wanted, hashes, err);
     if (status == WCODEC_OK)
-        status = wcodec_sync_hash(a->weights, wanted, hashes, NULL, &a->cancel, err);
+        status = wcodec_sync_hash(a->weights, wanted, hashes, NULL, NULL, &a->cancel, err);
     for (uint64_t i = 0; i < a->count && status == WCODEC_OK; i++) {
         const struct wcodec_sync_tensor *t = &a->tensors[i];
         if (t->entry->coding != WCODEC_CODING_DELTA || hashes[t->weight] == t->before)

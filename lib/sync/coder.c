@@ -349,7 +349,16 @@ static bool takes(void *opaque, const struct wcodec_encode_settings *settings,
 static wcodec_status look(void *opaque, uint64_t offset, const struct wcodec_write_look *look,
                           wcodec_error *err)
 {
-    return wcodec_save_look(((struct wcodec_sync_coder *)opaque)->after, offset, look, err);
+    const struct wcodec_sync_coder *c = opaque;
+    const struct wcodec_looked *known = &c->looked[wcodec_save_find(c->after, offset)];
+    uint64_t bytes = 0;
+    if (known->memory == NULL || known->offset != offset)
+        return wcodec_save_look(c->after, offset, look, err);
+    for (size_t i = 0; i < look->range_count; i++)
+        bytes += look->ranges[i].size;
+    memcpy(look->bytes, known->samples, (size_t)bytes);
+    memcpy(look->leaves, known->leaves, (size_t)look->leaf_count * sizeof *look->leaves);
+    return WCODEC_OK;
 }
 
 static wcodec_status read(void *opaque, uint64_t offset, void *dst, size_t size, wcodec_error *err)

@@ -11,7 +11,8 @@
 struct wcodec_sync_coder {
     struct wcodec_write_coder write; /* what the writer gets; its `opaque` is this structure */
     struct wcodec_save_request *before, *after;
-    struct wcodec_delta_base base; /* without bytes */
+    struct wcodec_delta_base base;      /* without bytes */
+    const struct wcodec_looked *looked; /* of the new tensors, as far as devices hashed them */
 };
 
 /* False: both are not in one device's memory, or it cannot do that. The rest is set by then. It

@@ -14,7 +14,8 @@ enum {
     DIGEST = 16,
     ALIGNMENT = 256,
     ROOM = WCODEC_SAVE_LANE_BYTES,
-    LEAVES = 32768, /* digests that a lane brings at once, beside what is after them */
+    ROOM_LEAST = 64 << 10, /* of a range, beside its share of all streams */
+    LEAVES = 32768,        /* digests that a lane brings at once, beside what is after them */
     CODES = 2 * 2 * WCODEC_PATCH_CODE /* bytes */
 };
 
@@ -36,6 +37,29 @@ static wcodec_status report(struct wcodec_save_request *r, wcodec_status status,
 {
     return status == WCODEC_OK ? status
                                : wcodec_backends_failed(r->context, r->device, status, reason, err);
+}
+
+static void take_digests(const uint8_t *from, uint64_t count, uint8_t *to)
+{
+    for (uint64_t i = 0, half; i < count * DIGEST; i += sizeof half) { /* in the device's order */
+        memcpy(&half, from + i, sizeof half);
+        wcodec_store_u64(to + i, half);
+    }
+}
+
+/* Of the last bytes, which are no whole leaf. */
+static void put_digest(const uint8_t *bytes, uint64_t size, uint8_t *to)
+{
+    const struct wcodec_tree_hash h = wcodec_leaf_plain(bytes, (size_t)size);
+    wcodec_store_u64(to, h.low);
+    wcodec_store_u64(to + 8, h.high);
+}
+
+/* The tensor's hash; there is room for a size after the digests. */
+static uint64_t root_of(uint8_t *digests, uint64_t count, uint64_t size)
+{
+    wcodec_store_u64(digests + count * DIGEST, size);
+    return wcodec_leaf_plain(digests, (size_t)count * DIGEST + 8).low;
 }
 
 /* Digests of `count` whole leaves from number `first` on, and of the bytes after them, `left`. */
@@ -61,16 +85,9 @@ static wcodec_status bring_digests(struct wcodec_save_request *r, uint64_t tenso
     if (status == WCODEC_OK)
         status = b->queue_wait(lane->queue, err);
     if (status == WCODEC_OK) {
-        for (uint64_t i = 0, half; i < size; i += sizeof half) { /* in the device's order */
-            memcpy(&half, lane->staging.data + i, sizeof half);
-            wcodec_store_u64(to + i, half);
-        }
-        if (left != 0) {
-            const struct wcodec_tree_hash h =
-                wcodec_leaf_plain(lane->staging.data + size, (size_t)left);
-            wcodec_store_u64(to + size, h.low);
-            wcodec_store_u64(to + size + 8, h.high);
-        }
+        take_digests(lane->staging.data, count, to);
+        if (left != 0)
+            put_digest(lane->staging.data + size, left, to + size);
     }
     return wcodec_save_lane_end(r, lane, status, err);
 }
@@ -91,11 +108,139 @@ wcodec_status wcodec_sync_hash_on_device(struct wcodec_save_request *r, uint64_t
         status = bring_digests(r, tensor, at, count, count == more ? size - leaves * LEAF : 0,
                                digests + at * DIGEST, &reason);
     }
-    if (status == WCODEC_OK) {
-        wcodec_store_u64(digests + all * DIGEST, size);
-        *hash = wcodec_leaf_plain(digests, (size_t)all * DIGEST + 8).low;
-    }
+    if (status == WCODEC_OK)
+        *hash = root_of(digests, all, size);
     wcodec_free(allocator, digests);
+    return report(r, status, &reason, err);
+}
+
+/* What a tensor's hash and the file's need of it, by one reading. */
+struct looking {
+    struct wcodec_save_request *request;
+    uint64_t tensor;
+    uint64_t hash; /* the tensor's */
+};
+
+/* Where that is in a lane's staging memory: first what `look` asks for in bytes. */
+enum {
+    REST = WCODEC_WRITE_LOOK_MOST,
+    BOTH = REST + LEAF,
+    BOTH_LEAVES = (ROOM - BOTH) / (2 * DIGEST)
+};
+
+/* Digests of leaves [at, at + count) of the tensor, as far as it has them, and of as many of the
+ * file; they come to the staging memory in this order. */
+static wcodec_status bring_both(const struct looking *k, struct wcodec_save_lane *lane,
+                                const struct wcodec_write_look *look, uint64_t at, uint8_t *digests,
+                                wcodec_error *err)
+{
+    struct wcodec_save_request *r = k->request;
+    const struct wcodec_save_place *place = &r->places[k->tensor];
+    const uint64_t own = r->declared.tensors[k->tensor].size / LEAF,
+                   first = look->first_leaf * LEAF - place->at;
+    const struct wcodec_save_leaves tensors = {place->offset + at * LEAF,
+                                               own - at < BOTH_LEAVES ? own - at : BOTH_LEAVES, 0};
+    struct wcodec_save_leaves files = {place->offset + first + at * LEAF, 0,
+                                       DIGEST * (uint64_t)BOTH_LEAVES};
+    if (look->leaf_count > at)
+        files.count = look->leaf_count - at < BOTH_LEAVES ? look->leaf_count - at : BOTH_LEAVES;
+    const struct wcodec_backend *b = r->device->backend;
+    uint8_t *const staged = lane->staging.data + BOTH;
+    wcodec_status status = wcodec_staging_reserve(&r->owner, &lane->work, WCODEC_MEMORY_DEVICE,
+                                                  2 * DIGEST * (uint64_t)BOTH_LEAVES, err);
+    if (status == WCODEC_OK)
+        status = wcodec_save_hash_two(r, lane, place->memory, &tensors, &files,
+                                      WCODEC_SAVE_LEAF_LOG2, err);
+    if (status == WCODEC_OK)
+        status =
+            b->copy_out(lane->queue, staged, lane->work.memory, 0, DIGEST * tensors.count, err);
+    if (status == WCODEC_OK)
+        status = b->copy_out(lane->queue, staged + files.to, lane->work.memory, files.to,
+                             DIGEST * files.count, err);
+    if (status == WCODEC_OK)
+        status = b->queue_wait(lane->queue, err);
+    if (status != WCODEC_OK)
+        return status;
+    take_digests(staged, tensors.count, digests + at * DIGEST);
+    for (uint64_t i = 0; i < files.count; i++) { /* in the device's order */
+        memcpy(&look->leaves[at + i].low, staged + files.to + i * DIGEST, 8);
+        memcpy(&look->leaves[at + i].high, staged + files.to + i * DIGEST + 8, 8);
+    }
+    return WCODEC_OK;
+}
+
+/* All of it; the tensor's digests, to which that of its last bytes is added. */
+static wcodec_status look_in_lane(const struct looking *k, struct wcodec_save_lane *lane,
+                                  const struct wcodec_write_look *look, uint8_t *digests,
+                                  wcodec_error *err)
+{
+    struct wcodec_save_request *r = k->request;
+    const struct wcodec_backend *b = r->device->backend;
+    const struct wcodec_save_place *place = &r->places[k->tensor];
+    const uint64_t size = r->declared.tensors[k->tensor].size, leaves = size / LEAF,
+                   rest = size - leaves * LEAF;
+    wcodec_status status = WCODEC_OK;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < look->range_count && status == WCODEC_OK; i++) {
+        const struct wcodec_source_range *range = &look->ranges[i];
+        status = b->copy_out(lane->queue, lane->staging.data + bytes, place->memory,
+                             place->offset + (range->offset - place->at), range->size, err);
+        bytes += range->size;
+    }
+    if (status == WCODEC_OK && rest != 0)
+        status = b->copy_out(lane->queue, lane->staging.data + REST, place->memory,
+                             place->offset + leaves * LEAF, rest, err);
+    for (uint64_t at = 0; at < leaves && status == WCODEC_OK; at += BOTH_LEAVES)
+        status = bring_both(k, lane, look, at, digests, err);
+    if (status != WCODEC_OK)
+        return status;
+    memcpy(look->bytes, lane->staging.data, (size_t)bytes);
+    if (rest != 0)
+        put_digest(lane->staging.data + REST, rest, digests + leaves * DIGEST);
+    return WCODEC_OK;
+}
+
+/* A function of struct wcodec_write_coder. */
+static wcodec_status look_both(void *opaque, uint64_t offset, const struct wcodec_write_look *look,
+                               wcodec_error *err)
+{
+    struct looking *k = opaque;
+    struct wcodec_save_request *r = k->request;
+    const uint64_t size = r->declared.tensors[k->tensor].size, all = wcodec_div_up_u64(size, LEAF);
+    struct wcodec_save_lane *lane = NULL;
+    (void)offset;
+    uint8_t *digests = wcodec_alloc_array(&r->context->allocator, all + 1, DIGEST);
+    if (digests == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
+    wcodec_status status = wcodec_save_lane_take(r, &lane, err);
+    if (status == WCODEC_OK)
+        status = wcodec_save_lane_end(r, lane, look_in_lane(k, lane, look, digests, err), err);
+    if (status == WCODEC_OK)
+        k->hash = root_of(digests, all, size);
+    wcodec_free(&r->context->allocator, digests);
+    return status;
+}
+
+wcodec_status wcodec_sync_look_on_device(struct wcodec_save_request *r, uint64_t tensor,
+                                         uint64_t *hash, struct wcodec_looked *looked,
+                                         wcodec_error *err)
+{
+    const struct wcodec_save_place *place = &r->places[tensor];
+    struct looking k = {.request = r, .tensor = tensor};
+    struct wcodec_write_coder coder = {.opaque = &k, .look = look_both};
+    wcodec_error reason = {0};
+    wcodec_status status = WCODEC_OK;
+    if (place->at % 8 != 0) { /* the file's leaves are at no address that a kernel reads at */
+        status = wcodec_sync_hash_on_device(r, tensor, hash, err);
+        if (status != WCODEC_OK)
+            return status;
+        coder = (struct wcodec_write_coder){.opaque = r, .look = wcodec_save_look};
+        return wcodec_looked_take(&r->context->allocator, &coder, place->at,
+                                  r->declared.tensors[tensor].size, looked, err);
+    }
+    status = wcodec_looked_take(&r->context->allocator, &coder, place->at,
+                                r->declared.tensors[tensor].size, looked, &reason);
+    *hash = k.hash;
     return report(r, status, &reason, err);
 }
 
@@ -120,6 +265,7 @@ struct patching {
     const uint8_t *streams;
     struct range *ranges;
     size_t range_count;
+    uint64_t room;       /* of a range, so that all lanes have one */
     atomic_bool changes; /* a kernel that changes elements was launched */
     struct wcodec_sync_failure failure;
 };
@@ -141,7 +287,8 @@ static struct range next_range(const struct patching *p, uint64_t begin)
         const struct wcodec_delta_tile t = wcodec_delta_tile_at(p->side, r.end);
         if (t.mode != WCODEC_DELTA_SPARSE)
             continue;
-        if (layout_of(r.count + 1, r.size + t.size).size > ROOM)
+        const uint64_t size = layout_of(r.count + 1, r.size + t.size).size;
+        if (size > (r.count == 0 ? ROOM : p->room))
             break;
         r.stream = r.count == 0 ? t.place : r.stream;
         r.size += t.size;
@@ -318,6 +465,8 @@ wcodec_status wcodec_sync_patch_on_device(struct wcodec_sync_apply *a,
     const uint8_t *payload = a->message.source.data + t->entry->payload_offset;
     struct patching p = {.apply = a, .tensor = t, .head = &t->entry->u.delta->head};
     p.streams = payload + wcodec_delta_streams_begin(p.head);
+    p.room = p.head->streams_size / a->weights->lane_count + ROOM_LEAST;
+    p.room = p.room < ROOM ? p.room : ROOM;
     wcodec_status status = wcodec_delta_side_read(p.head, payload, allocator, &p.side, err);
     if (status == WCODEC_OK)
         status = make_ranges(&p, taken, err);

@@ -37,6 +37,7 @@ struct encoding {
     wcodec_encode_options encode;
     struct wcodec_save_request *before, *after;
     uint64_t *before_hashes, *after_hashes;
+    struct wcodec_looked *looked; /* of the new tensors */
     uint8_t base[16];
     struct message message;
     struct wcodec_sync_coder coder; /* of tensors in one device's memory */
@@ -175,6 +176,24 @@ static wcodec_status open_sides(struct encoding *e, const wcodec_save_item *befo
     return status;
 }
 
+/* Both at the same time. */
+struct side_hashes {
+    struct encoding *encoding;
+    struct wcodec_cancel *cancel;
+    wcodec_status statuses[2];
+    wcodec_error errors[2];
+};
+
+static void hash_side(void *argument, size_t after)
+{
+    struct side_hashes *h = argument;
+    struct encoding *e = h->encoding;
+    h->statuses[after] = after ? wcodec_sync_hash(e->after, NULL, e->after_hashes, NULL, e->looked,
+                                                  h->cancel, &h->errors[after])
+                               : wcodec_sync_hash(e->before, NULL, e->before_hashes, e->base, NULL,
+                                                  h->cancel, &h->errors[after]);
+}
+
 static wcodec_status hash_sides(struct encoding *e, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &e->context->allocator;
@@ -186,11 +205,15 @@ static wcodec_status hash_sides(struct encoding *e, wcodec_error *err)
     struct wcodec_cancel *asked = e->encode.progress.fn != NULL ? &cancel : NULL;
     e->before_hashes = wcodec_alloc_array(allocator, before + 1, sizeof *e->before_hashes);
     e->after_hashes = wcodec_alloc_array(allocator, after + 1, sizeof *e->after_hashes);
-    if (e->before_hashes == NULL || e->after_hashes == NULL)
+    e->looked = wcodec_alloc_zeroed(allocator, ((size_t)after + 1) * sizeof *e->looked);
+    if (e->before_hashes == NULL || e->after_hashes == NULL || e->looked == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
-    wcodec_status status = wcodec_sync_hash(e->before, NULL, e->before_hashes, e->base, asked, err);
-    return status == WCODEC_OK ? wcodec_sync_hash(e->after, NULL, e->after_hashes, NULL, asked, err)
-                               : status;
+    struct side_hashes h = {.encoding = e, .cancel = asked};
+    wcodec_run(e->context, hash_side, &h, 2);
+    const unsigned failed = h.statuses[0] == WCODEC_OK;
+    if (err != NULL && h.statuses[failed] != WCODEC_OK)
+        *err = h.errors[failed];
+    return h.statuses[failed];
 }
 
 static wcodec_status declare(const struct encoding *e, wcodec_writer *writer, wcodec_error *err)
@@ -267,6 +290,7 @@ static wcodec_status encode(struct encoding *e, wcodec_encode_report *report, wc
     if (status != WCODEC_OK)
         return status;
     name_base(e, &e->coder.base);
+    e->coder.looked = e->looked;
     if (wcodec_sync_coder_init(&e->coder, e->before, e->after))
         wcodec_writer_set_coder(writer, &e->coder.write);
     status = declare(e, writer, err);
@@ -315,6 +339,9 @@ wcodec_status wcodec_delta_encode(wcodec_context *context, const wcodec_save_ite
         status = hash_sides(&e, err);
     if (status == WCODEC_OK)
         status = encode(&e, report, err);
+    for (uint64_t i = 0; e.looked != NULL && i < e.after->declared.names.count; i++)
+        wcodec_looked_free(&context->allocator, &e.looked[i]);
+    wcodec_free(&context->allocator, e.looked);
     wcodec_sync_request_free(e.before);
     wcodec_sync_request_free(e.after);
     wcodec_free(&context->allocator, e.before_hashes);

@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "sync/sync.h"
-#include "write/looked.h"
 
 enum { PIECE = 1 << 20, DIGEST = 16 };
 
@@ -20,7 +19,7 @@ struct hashing {
     uint64_t *pieces;  /* of the tensors before each, and of all */
     uint64_t *digests; /* the same in leaves */
     uint64_t *hashes;
-    struct wcodec_looked *looked; /* of tensors that devices hash, for the file */
+    struct wcodec_looked *looked; /* of tensors that devices hash, if it is wanted */
     bool *hashed;                 /* of each tensor: that is done */
     uint8_t *leaves;              /* a digest each, and room for a size after those of a tensor */
     struct wcodec_tree file;
@@ -70,19 +69,18 @@ static void device_task(void *argument, size_t tensor)
 {
     struct hashing *h = argument;
     struct wcodec_save_request *r = h->request;
-    const struct wcodec_write_coder coder = {.opaque = r, .look = wcodec_save_look};
     wcodec_error error = {0};
     if (atomic_load(&h->failure.failed) || !is_wanted(h, tensor) ||
         !wcodec_sync_on_device(r, tensor))
         return;
     wcodec_status status = wcodec_cancel_check(h->cancel, &error);
-    if (status == WCODEC_OK)
+    if (status == WCODEC_OK && h->looked != NULL)
+        status =
+            wcodec_sync_look_on_device(r, tensor, &h->hashes[tensor], &h->looked[tensor], &error);
+    else if (status == WCODEC_OK)
         status = wcodec_sync_hash_on_device(r, tensor, &h->hashes[tensor], &error);
     if (wcodec_save_is_left(status)) /* then it is read */
         return;
-    if (status == WCODEC_OK && h->has_file)
-        status = wcodec_looked_take(&r->context->allocator, &coder, r->places[tensor].at,
-                                    r->declared.tensors[tensor].size, &h->looked[tensor], &error);
     if (status != WCODEC_OK) {
         if (status != WCODEC_ERROR_CANCELLED)
             wcodec_error_prefix(&error, "tensor \"%.200s\"", r->declared.tensors[tensor].name);
@@ -148,9 +146,8 @@ static wcodec_status prepare(struct hashing *h, wcodec_error *err)
     const struct wcodec_save_request *r = h->request;
     const wcodec_allocator *allocator = &r->context->allocator;
     const uint64_t count = r->declared.names.count;
-    h->looked = wcodec_alloc_zeroed(allocator, ((size_t)count + 1) * sizeof *h->looked);
     h->hashed = wcodec_alloc_zeroed(allocator, ((size_t)count + 1) * sizeof *h->hashed);
-    if (h->looked == NULL || h->hashed == NULL)
+    if (h->hashed == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
     h->pieces = wcodec_alloc_array(allocator, count + 1, sizeof *h->pieces);
     h->digests = wcodec_alloc_array(allocator, count + 1, sizeof *h->digests);
@@ -171,6 +168,11 @@ static wcodec_status prepare(struct hashing *h, wcodec_error *err)
 static wcodec_status prepare_file(struct hashing *h, wcodec_error *err)
 {
     const struct wcodec_save_request *r = h->request;
+    const uint64_t count = r->declared.names.count;
+    h->looked =
+        wcodec_alloc_zeroed(&r->context->allocator, ((size_t)count + 1) * sizeof *h->looked);
+    if (h->looked == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
     wcodec_status status = wcodec_tree_init(&h->file, &r->context->allocator, h->leaf,
                                             r->size / WCODEC_LEAF_BYTES + 2, err);
     h->has_file = status == WCODEC_OK;
@@ -179,14 +181,15 @@ static wcodec_status prepare_file(struct hashing *h, wcodec_error *err)
 }
 
 wcodec_status wcodec_sync_hash(struct wcodec_save_request *r, const uint8_t *wanted,
-                               uint64_t *hashes, uint8_t file[16], struct wcodec_cancel *cancel,
-                               wcodec_error *err)
+                               uint64_t *hashes, uint8_t file[16], struct wcodec_looked *looked,
+                               struct wcodec_cancel *cancel, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &r->context->allocator;
     const uint64_t count = r->declared.names.count;
     struct hashing h = {.request = r,
                         .wanted = wanted,
                         .hashes = hashes,
+                        .looked = looked,
                         .cancel = cancel,
                         .leaf = wcodec_sync_leaf(r->context)};
     wcodec_status status = prepare(&h, err);
@@ -207,9 +210,9 @@ wcodec_status wcodec_sync_hash(struct wcodec_save_request *r, const uint8_t *wan
     if (status == WCODEC_OK && file != NULL)
         wcodec_tree_canonical(wcodec_tree_end(&h.file, r->size), file);
     wcodec_tree_free(&h.file);
-    for (uint64_t i = 0; h.looked != NULL && i < count; i++)
+    for (uint64_t i = 0; h.looked != NULL && h.looked != looked && i < count; i++)
         wcodec_looked_free(allocator, &h.looked[i]);
-    wcodec_free(allocator, h.looked);
+    wcodec_free(allocator, h.looked != looked ? h.looked : NULL);
     wcodec_free(allocator, h.hashed);
     wcodec_free(allocator, h.leaves);
     wcodec_free(allocator, h.digests);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HASH_PIECE = 8 * WCODEC_LEAF_BYTES };
+
 static wcodec_status out_of_memory(wcodec_error *err)
 {
     return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a message");
@@ -242,23 +244,43 @@ struct wcodec_decoder_input wcodec_sync_input(const struct wcodec_sync_apply *a,
                                          .whole = true};
 }
 
-/* The low half of the tree hash of bytes in memory. */
-static wcodec_status hash_bytes(const wcodec_context *context, const uint8_t *bytes, uint64_t size,
+/* Bytes in memory that are hashed. */
+struct hashing {
+    struct wcodec_tree tree;
+    const uint8_t *bytes;
+    uint64_t size;
+    atomic_bool failed;
+};
+
+static void hash_task(void *argument, size_t i)
+{
+    struct hashing *h = argument;
+    const uint64_t at = (uint64_t)i * HASH_PIECE, left = h->size - at;
+    if (wcodec_tree_put(&h->tree, at, h->bytes + at, left < HASH_PIECE ? left : HASH_PIECE, NULL) !=
+        WCODEC_OK)
+        atomic_store(&h->failed, true);
+}
+
+/* The low half of their tree hash, by all threads. */
+static wcodec_status hash_bytes(wcodec_context *context, const uint8_t *bytes, uint64_t size,
                                 uint64_t *hash, wcodec_error *err)
 {
     const wcodec_leaf_fn leaf = wcodec_sync_leaf(context);
-    struct wcodec_tree tree;
+    struct hashing h = {.bytes = bytes, .size = size};
     if (size <= (uint64_t)WCODEC_TREE_SMALL * WCODEC_LEAF_BYTES) {
         *hash = wcodec_tree_of(leaf, bytes, size).low;
         return WCODEC_OK;
     }
     wcodec_status status =
-        wcodec_tree_init(&tree, &context->allocator, leaf, size / WCODEC_LEAF_BYTES + 2, err);
+        wcodec_tree_init(&h.tree, &context->allocator, leaf, size / WCODEC_LEAF_BYTES + 2, err);
+    if (status == WCODEC_OK) {
+        wcodec_run(context, hash_task, &h, (size_t)wcodec_div_up_u64(size, HASH_PIECE));
+        if (atomic_load(&h.failed))
+            status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
+    }
     if (status == WCODEC_OK)
-        status = wcodec_tree_put(&tree, 0, bytes, size, err);
-    if (status == WCODEC_OK)
-        *hash = wcodec_tree_end(&tree, size).low;
-    wcodec_tree_free(&tree);
+        *hash = wcodec_tree_end(&h.tree, size).low;
+    wcodec_tree_free(&h.tree);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include "encode/delta.h"
 #include "io/tree.h"
 #include "save/save.h"
+#include "write/looked.h"
 #include <wcodec/delta.h>
 
 /* Metadata of a message's index: hashes of its tensors in their order, 16 hexadecimal digits each,
@@ -51,16 +52,23 @@ wcodec_status wcodec_sync_bring(struct wcodec_save_request *request, uint64_t te
 
 /* The hash of each tensor, the low half of its tree hash (doc/format.md 1.5), to hashes[]; where
  * `wanted` is not NULL only of those that it has a 1 for. file: NULL, or where the hash of the
- * request as a file goes. Errors name the tensor. */
+ * request as a file goes. looked: NULL, or what a writer will want to know of tensors that devices
+ * hash: begins as zeros, and is freed by the caller. Errors name the tensor. */
 wcodec_status wcodec_sync_hash(struct wcodec_save_request *request, const uint8_t *wanted,
-                               uint64_t *hashes, uint8_t file[16], struct wcodec_cancel *cancel,
-                               wcodec_error *err);
+                               uint64_t *hashes, uint8_t file[16], struct wcodec_looked *looked,
+                               struct wcodec_cancel *cancel, wcodec_error *err);
 
 /* Is this tensor in the memory of a device that hashes it there? */
 bool wcodec_sync_on_device(const struct wcodec_save_request *request, uint64_t tensor);
 /* Its hash then. Errors do not name the tensor. */
 wcodec_status wcodec_sync_hash_on_device(struct wcodec_save_request *request, uint64_t tensor,
                                          uint64_t *hash, wcodec_error *err);
+
+/* The same, and what is known of it in the request's file: of one with a hash of it, or a writer.
+ */
+wcodec_status wcodec_sync_look_on_device(struct wcodec_save_request *request, uint64_t tensor,
+                                         uint64_t *hash, struct wcodec_looked *looked,
+                                         wcodec_error *err);
 
 /* The leaf's function of a context. */
 wcodec_leaf_fn wcodec_sync_leaf(const wcodec_context *context);

@@ -64,10 +64,8 @@ wcodec_status wcodec_looked_put(const struct wcodec_looked *l, struct wcodec_tre
 {
     wcodec_status status = wcodec_tree_put(tree, l->offset, l->head, l->head_size, err);
     wcodec_tree_advance(tree);
-    for (uint64_t i = 0; i < l->leaf_count && status == WCODEC_OK; i++) {
-        wcodec_tree_put_leaf(tree, l->first_leaf + i, l->leaves[i]);
-        wcodec_tree_advance(tree);
-    }
+    if (status == WCODEC_OK && l->leaf_count != 0)
+        wcodec_tree_put_leaves(tree, l->first_leaf, l->leaves, l->leaf_count);
     if (status == WCODEC_OK)
         status =
             wcodec_tree_put(tree, l->offset + l->size - l->tail_size, l->tail, l->tail_size, err);
