@@ -108,16 +108,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_leaf_round(struct wcodec_warp *warp,
     const uint32_t lane = wcodec_lane(warp), pair = lane % 4;
     uint64_t sums[2] = {0, 0};
     WCODEC_UNROLL_ALL
-    for (uint32_t half = 0; half < 16; half += 8) {
+    for (uint32_t part = 0; part < 16; part += 8) {
         wcodec_u4 v[8]; /* on their way together */
         WCODEC_UNROLL_ALL
         for (uint32_t s = 0; s < 8; s++)
-            v[s] = wcodec_leaf_load(from + 64 * (half + s), even);
+            v[s] = wcodec_leaf_load(from + 64 * (part + s), even);
         WCODEC_UNROLL_ALL
         for (uint32_t s = 0; s < 8; s++) {
-            const bool own = half + s == 15 && last && lane / 4 == 7;
-            const uint64_t key0 = own ? wcodec_leaf_key(l, 121 + 16 * pair) : keys[half + s],
-                           key1 = own ? wcodec_leaf_key(l, 129 + 16 * pair) : keys[half + s + 1];
+            const bool own = part + s == 15 && last && lane / 4 == 7;
+            const uint64_t key0 = own ? wcodec_leaf_key(l, 121 + 16 * pair) : keys[part + s],
+                           key1 = own ? wcodec_leaf_key(l, 129 + 16 * pair) : keys[part + s + 1];
             wcodec_leaf_stripe(v[s], key0, key1, sums);
         }
     }

@@ -13,7 +13,7 @@ enum {
     MANY = 1 << 22, /* elements from which on tiles are the largest */
     TILE_LOG2_FEW = 14,
     FEW = 16,            /* a tile of which one in so many differs, or fewer, is sparse */
-    LENT_PART = 1 << 19, /* bytes of lent streams that are a part of the payload */
+    LENT_PART = 1 << 20, /* bytes of lent streams that are a part of the payload */
     SAMPLE = 2048,
     SAMPLES = 4 /* elements that a tile's costs are counted of */
 };

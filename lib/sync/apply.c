@@ -239,7 +239,7 @@ static wcodec_status verify_before(struct wcodec_sync_apply *a, wcodec_error *er
         wanted[a->tensors[i].weight] = a->tensors[i].entry->coding == WCODEC_CODING_DELTA;
     if (status == WCODEC_OK)
         status = hash_on_devices(a, wanted, hashes, err);
-    if (status == WCODEC_OK)
+    if (status == WCODEC_OK && memchr(wanted, 1, (size_t)count) != NULL)
         status = wcodec_sync_hash(a->weights, wanted, hashes, NULL, NULL, &a->cancel, err);
     for (uint64_t i = 0; i < a->count && status == WCODEC_OK; i++) {
         const struct wcodec_sync_tensor *t = &a->tensors[i];

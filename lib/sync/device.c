@@ -14,8 +14,8 @@ enum {
     DIGEST = 16,
     ALIGNMENT = 256,
     ROOM = WCODEC_SAVE_LANE_BYTES,
-    ROOM_LEAST = 64 << 10, /* of a range, beside its share of all streams */
-    LEAVES = 32768,        /* digests that a lane brings at once, beside what is after them */
+    ROOM_LEAST = 192 << 10, /* of a range, beside its share of all streams */
+    LEAVES = 32768,         /* digests that a lane brings at once, beside what is after them */
     CODES = 2 * 2 * WCODEC_PATCH_CODE /* bytes */
 };
 
@@ -128,8 +128,30 @@ enum {
     BOTH_LEAVES = (ROOM - BOTH) / (2 * DIGEST)
 };
 
+/* What `look` asks for in bytes, and the tensor's last ones, of no whole leaf. Does not wait. */
+static wcodec_status bring_bytes(const struct looking *k, struct wcodec_save_lane *lane,
+                                 const struct wcodec_write_look *look, wcodec_error *err)
+{
+    const struct wcodec_save_request *r = k->request;
+    const struct wcodec_backend *b = r->device->backend;
+    const struct wcodec_save_place *place = &r->places[k->tensor];
+    const uint64_t size = r->declared.tensors[k->tensor].size, whole = size / LEAF * LEAF;
+    wcodec_status status = WCODEC_OK;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < look->range_count && status == WCODEC_OK; i++) {
+        const struct wcodec_source_range *range = &look->ranges[i];
+        status = b->copy_out(lane->queue, lane->staging.data + bytes, place->memory,
+                             place->offset + (range->offset - place->at), range->size, err);
+        bytes += range->size;
+    }
+    return status == WCODEC_OK && size != whole
+               ? b->copy_out(lane->queue, lane->staging.data + REST, place->memory,
+                             place->offset + whole, size - whole, err)
+               : status;
+}
+
 /* Digests of leaves [at, at + count) of the tensor, as far as it has them, and of as many of the
- * file; they come to the staging memory in this order. */
+ * file; they come to the staging memory in this order. With the first ones come the bytes. */
 static wcodec_status bring_both(const struct looking *k, struct wcodec_save_lane *lane,
                                 const struct wcodec_write_look *look, uint64_t at, uint8_t *digests,
                                 wcodec_error *err)
@@ -151,6 +173,8 @@ static wcodec_status bring_both(const struct looking *k, struct wcodec_save_lane
     if (status == WCODEC_OK)
         status = wcodec_save_hash_two(r, lane, place->memory, &tensors, &files,
                                       WCODEC_SAVE_LEAF_LOG2, err);
+    if (status == WCODEC_OK && at == 0)
+        status = bring_bytes(k, lane, look, err);
     if (status == WCODEC_OK)
         status =
             b->copy_out(lane->queue, staged, lane->work.memory, 0, DIGEST * tensors.count, err);
@@ -174,22 +198,12 @@ static wcodec_status look_in_lane(const struct looking *k, struct wcodec_save_la
                                   const struct wcodec_write_look *look, uint8_t *digests,
                                   wcodec_error *err)
 {
-    struct wcodec_save_request *r = k->request;
-    const struct wcodec_backend *b = r->device->backend;
-    const struct wcodec_save_place *place = &r->places[k->tensor];
-    const uint64_t size = r->declared.tensors[k->tensor].size, leaves = size / LEAF,
+    const uint64_t size = k->request->declared.tensors[k->tensor].size, leaves = size / LEAF,
                    rest = size - leaves * LEAF;
     wcodec_status status = WCODEC_OK;
     uint64_t bytes = 0;
-    for (size_t i = 0; i < look->range_count && status == WCODEC_OK; i++) {
-        const struct wcodec_source_range *range = &look->ranges[i];
-        status = b->copy_out(lane->queue, lane->staging.data + bytes, place->memory,
-                             place->offset + (range->offset - place->at), range->size, err);
-        bytes += range->size;
-    }
-    if (status == WCODEC_OK && rest != 0)
-        status = b->copy_out(lane->queue, lane->staging.data + REST, place->memory,
-                             place->offset + leaves * LEAF, rest, err);
+    for (size_t i = 0; i < look->range_count; i++)
+        bytes += look->ranges[i].size;
     for (uint64_t at = 0; at < leaves && status == WCODEC_OK; at += BOTH_LEAVES)
         status = bring_both(k, lane, look, at, digests, err);
     if (status != WCODEC_OK)

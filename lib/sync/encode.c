@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { COPY_PIECE = 128 << 10 };
+
 static const wcodec_delta_encode_options defaults = {.encode = NULL};
 
 void wcodec_delta_encode_options_init_size(wcodec_delta_encode_options *options, size_t size)
@@ -22,6 +24,7 @@ void wcodec_delta_encode_options_init_size(wcodec_delta_encode_options *options,
 
 /* A message that grows in memory. */
 struct message {
+    wcodec_context *context;
     const wcodec_allocator *allocator;
     uint8_t *data;
     uint64_t size, capacity;
@@ -45,6 +48,20 @@ struct encoding {
     uint64_t room;
 };
 
+/* Bytes that go to a message: new memory is touched first by who has time for it. */
+struct copying {
+    uint8_t *to;
+    const uint8_t *from;
+    size_t size;
+};
+
+static void copy_task(void *argument, size_t i)
+{
+    const struct copying *c = argument;
+    const size_t at = i * COPY_PIECE, left = c->size - at;
+    memcpy(c->to + at, c->from + at, left < COPY_PIECE ? left : COPY_PIECE);
+}
+
 static int write_message(void *opaque, const void *data, size_t size)
 {
     struct message *m = opaque;
@@ -61,7 +78,8 @@ static int write_message(void *opaque, const void *data, size_t size)
         m->data = larger;
         m->capacity = capacity;
     }
-    memcpy(m->data + m->size, data, size);
+    struct copying c = {m->data + m->size, data, size};
+    wcodec_run(m->context, copy_task, &c, (size + COPY_PIECE - 1) / COPY_PIECE);
     m->size += size;
     return 0;
 }
@@ -328,7 +346,7 @@ wcodec_status wcodec_delta_encode(wcodec_context *context, const wcodec_save_ite
         return status;
     struct encoding e = {.fetch = {has, fetch, needs, place},
                          .context = context,
-                         .message = {.allocator = &context->allocator}};
+                         .message = {.context = context, .allocator = &context->allocator}};
     status = read_options(&e, options, err);
     if (status == WCODEC_OK && e.options.write == NULL && (message == NULL || size == NULL))
         status = wcodec_fail(err, WCODEC_ERROR_USAGE,
