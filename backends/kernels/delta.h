@@ -37,11 +37,11 @@ WCODEC_DEVICE_FUNCTION uint64_t wcodec_leaf_scramble(uint64_t v, uint64_t key)
 }
 
 /* Eight bytes of the secret from any byte on, but not its last word. */
-WCODEC_DEVICE_FUNCTION uint64_t wcodec_leaf_key(const struct wcodec_leaves_launch *l, uint32_t at)
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_leaf_key(const uint64_t *secret, uint32_t at)
 {
     const uint32_t shift = 8 * (at & 7);
-    const uint64_t low = l->secret[at >> 3];
-    return shift == 0 ? low : low >> shift | l->secret[(at >> 3) + 1] << (64 - shift);
+    const uint64_t low = secret[at >> 3];
+    return shift == 0 ? low : low >> shift | secret[(at >> 3) + 1] << (64 - shift);
 }
 
 /* Both halves of the product of 64 bits by 64, one over the other. */
@@ -54,13 +54,12 @@ WCODEC_DEVICE_FUNCTION uint64_t wcodec_leaf_fold(uint64_t a, uint64_t b)
 }
 
 /* What is made of all accumulators, of which a lane has a pair; `at`: where its keys begin. */
-WCODEC_DEVICE_FUNCTION uint64_t wcodec_leaf_merge(struct wcodec_warp *warp,
-                                                  const struct wcodec_leaves_launch *l,
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_leaf_merge(struct wcodec_warp *warp, const uint64_t *secret,
                                                   uint64_t acc0, uint64_t acc1, uint32_t at,
                                                   uint64_t first)
 {
-    const uint64_t part =
-        wcodec_leaf_fold(acc0 ^ wcodec_leaf_key(l, at), acc1 ^ wcodec_leaf_key(l, at + 8));
+    const uint64_t part = wcodec_leaf_fold(acc0 ^ wcodec_leaf_key(secret, at),
+                                           acc1 ^ wcodec_leaf_key(secret, at + 8));
     uint64_t sum = first;
     for (uint32_t i = 0; i < 4; i++)
         sum += wcodec_shuffle_long(warp, part, i);
@@ -116,8 +115,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_leaf_round(struct wcodec_warp *warp,
         WCODEC_UNROLL_ALL
         for (uint32_t s = 0; s < 8; s++) {
             const bool own = part + s == 15 && last && lane / 4 == 7;
-            const uint64_t key0 = own ? wcodec_leaf_key(l, 121 + 16 * pair) : keys[part + s],
-                           key1 = own ? wcodec_leaf_key(l, 129 + 16 * pair) : keys[part + s + 1];
+            const uint64_t key0 =
+                               own ? wcodec_leaf_key(l->secret, 121 + 16 * pair) : keys[part + s],
+                           key1 = own ? wcodec_leaf_key(l->secret, 129 + 16 * pair)
+                                      : keys[part + s + 1];
             wcodec_leaf_stripe(v[s], key0, key1, sums);
         }
     }
@@ -136,9 +137,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_leaf_end(struct wcodec_warp *warp,
                                             const struct wcodec_leaf_sums *acc, uint64_t to)
 {
     const uint32_t pair = wcodec_lane(warp) % 4;
-    const uint64_t low = wcodec_leaf_merge(warp, l, acc->acc0, acc->acc1, 11 + 16 * pair,
+    const uint64_t low = wcodec_leaf_merge(warp, l->secret, acc->acc0, acc->acc1, 11 + 16 * pair,
                                            0x9e3779b185ebca87u << l->leaf_log2),
-                   high = wcodec_leaf_merge(warp, l, acc->acc0, acc->acc1, 117 + 16 * pair,
+                   high = wcodec_leaf_merge(warp, l->secret, acc->acc0, acc->acc1, 117 + 16 * pair,
                                             ~(0xc2b2ae3d27d4eb4fu << l->leaf_log2));
     if (wcodec_is_first(warp)) {
         WCODEC_GLOBAL uint64_t *out = (WCODEC_GLOBAL uint64_t *)to;
@@ -515,6 +516,32 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_row(const uint32_t log2, struct wcode
     }
 }
 
+/* A block of the tile's hash, of which lanes have 16 bytes of two rows each. Collective. */
+WCODEC_DEVICE_FUNCTION void wcodec_changes_hash(struct wcodec_warp *warp,
+                                                const struct wcodec_changes_launch *l, wcodec_u4 x,
+                                                wcodec_u4 y, bool last,
+                                                struct wcodec_leaf_sums *acc)
+{
+    const uint32_t lane = wcodec_lane(warp), stripe = lane / 4, pair = lane % 4,
+                   at = 2 * pair + stripe;
+    const bool own = last && stripe == 7;
+    uint64_t sums[2] = {0, 0};
+    wcodec_leaf_stripe(x, l->secret[at], l->secret[at + 1], sums);
+    wcodec_leaf_stripe(y, own ? wcodec_leaf_key(l->secret, 121 + 16 * pair) : l->secret[at + 8],
+                       own ? wcodec_leaf_key(l->secret, 129 + 16 * pair) : l->secret[at + 9], sums);
+    WCODEC_UNROLL_ALL
+    for (uint32_t step = 4; step < 32; step *= 2) {
+        sums[0] += wcodec_shuffle_long(warp, sums[0], lane ^ step);
+        sums[1] += wcodec_shuffle_long(warp, sums[1], lane ^ step);
+    }
+    acc->acc0 += sums[0];
+    acc->acc1 += sums[1];
+    if (!last) {
+        acc->acc0 = wcodec_leaf_scramble(acc->acc0, l->secret[16 + 2 * pair]);
+        acc->acc1 = wcodec_leaf_scramble(acc->acc1, l->secret[17 + 2 * pair]);
+    }
+}
+
 /* Rows of 512 bytes that are read together. */
 #define WCODEC_CHANGES_AHEAD 4
 
@@ -529,6 +556,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_one(const uint32_t log2, struct wcode
                    chunks = (size / 16 + 31) / 32, rest = size % 16 >> log2;
     const uint64_t elements = l->elements + (first << log2), base = l->base + (first << log2);
     struct wcodec_changes_tile t = {.slot = l->slots + (uint64_t)l->slot_size * tile};
+    struct wcodec_leaf_sums hash = wcodec_leaf_first(lane % 4);
     for (uint32_t chunk = 0; chunk < chunks; chunk += WCODEC_CHANGES_AHEAD) {
         wcodec_u4 x[WCODEC_CHANGES_AHEAD], y[WCODEC_CHANGES_AHEAD]; /* on their way together */
         WCODEC_UNROLL_ALL
@@ -543,6 +571,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_one(const uint32_t log2, struct wcode
         WCODEC_UNROLL_ALL
         for (uint32_t k = 0; k < WCODEC_CHANGES_AHEAD; k++)
             wcodec_changes_row(log2, warp, l, &t, 512 * (chunk + k) + 16 * lane, x[k], y[k]);
+        WCODEC_UNROLL_ALL
+        for (uint32_t k = 0; k < WCODEC_CHANGES_AHEAD; k += 2)
+            wcodec_changes_hash(warp, l, x[k], x[k + 1], chunk + k + 2 >= chunks, &hash);
     }
     /* What is after the last 16 bytes: an element a lane. */
     const uint32_t i = (size / 16 * 16 >> log2) + lane;
@@ -553,12 +584,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_one(const uint32_t log2, struct wcode
         wcodec_changes_note(log2, l, &t, place, i, e, held);
     const uint32_t zigzag_bits = wcodec_add_lanes(warp, t.zigzag_bits),
                    xor_bits = wcodec_add_lanes(warp, t.xor_bits);
+    const uint64_t result =
+        wcodec_leaf_merge(warp, l->secret, hash.acc0, hash.acc1, 11 + 16 * (lane % 4),
+                          0x9e3779b185ebca87u << (l->tile_log2 + log2));
     if (lane == 0) {
-        WCODEC_GLOBAL uint32_t *out = (WCODEC_GLOBAL uint32_t *)(l->counts + 16 * (uint64_t)tile);
+        WCODEC_GLOBAL uint32_t *out = (WCODEC_GLOBAL uint32_t *)(l->counts + 32 * (uint64_t)tile);
         out[0] = t.count;
         out[1] = zigzag_bits;
         out[2] = xor_bits;
         out[3] = 0;
+        out[4] = (uint32_t)result;
     }
 }
 

@@ -30,7 +30,7 @@ wcodec_stream_tile_of(const struct wcodec_changes_launch *l, uint32_t tile)
 {
     const uint64_t left = l->count - ((uint64_t)tile << l->tile_log2);
     const uint32_t most = 1u << l->tile_log2,
-                   found = ((const WCODEC_GLOBAL uint32_t *)(l->counts + 16 * (uint64_t)tile))[0];
+                   found = ((const WCODEC_GLOBAL uint32_t *)(l->counts + 32 * (uint64_t)tile))[0];
     const struct wcodec_stream_tile t = {found <= l->slot ? found : 0,
                                          left < most ? (uint32_t)left : most,
                                          l->slots + (uint64_t)l->slot_size * tile};
@@ -168,7 +168,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_sizes_kernel(struct wcodec_warp *warp,
     }
     bits = wcodec_add_lanes(warp, bits);
     if (wcodec_is_first(warp))
-        ((WCODEC_GLOBAL uint32_t *)(l->counts + 16 * (uint64_t)tile))[3] = (bits + 7) / 8;
+        ((WCODEC_GLOBAL uint32_t *)(l->counts + 32 * (uint64_t)tile))[3] = (bits + 7) / 8;
 }
 
 /* The sum of what the lanes before have; of all. Collective. */
@@ -325,7 +325,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_proof_kernel(struct wcodec_warp *warp,
         return;
     const bool good = wcodec_stream_proves(
         warp, l, &t, ((const WCODEC_GLOBAL uint64_t *)l->firsts)[tile],
-        ((const WCODEC_GLOBAL uint32_t *)(l->counts + 16 * (uint64_t)tile))[3]);
+        ((const WCODEC_GLOBAL uint32_t *)(l->counts + 32 * (uint64_t)tile))[3]);
     if (!wcodec_all(warp, good) && wcodec_is_first(warp))
         wcodec_atomic_add((WCODEC_GLOBAL uint32_t *)l->tally + WCODEC_CHANGES_TALLY, 1);
 }

@@ -21,7 +21,9 @@ struct wcodec_changed_tile {
     uint32_t count;
     uint32_t zigzag_bits;
     uint32_t xor_bits;
-    uint32_t size; /* bytes of its stream, when that is known */
+    uint32_t size;   /* bytes of its stream, when that is known */
+    uint32_t result; /* wcodec_delta_check() of the elements, of a tile that is whole */
+    uint32_t unused[3];
 };
 
 /* What a device counts of a tensor's changes: classes of gaps, of values in zigzag order, and of

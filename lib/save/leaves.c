@@ -8,7 +8,13 @@
 #include "core/bytes.h"
 #include "save/save.h"
 
-enum { SECRET_WORDS = XXH_SECRET_DEFAULT_SIZE / 8 };
+_Static_assert(WCODEC_SAVE_SECRET == XXH_SECRET_DEFAULT_SIZE / 8, "words of XXH3's secret");
+
+void wcodec_save_secret(uint64_t secret[WCODEC_SAVE_SECRET])
+{
+    for (unsigned i = 0; i < WCODEC_SAVE_SECRET; i++)
+        secret[i] = wcodec_load_u64(XXH3_kSecret + 8 * (size_t)i);
+}
 
 wcodec_status wcodec_save_hash_two(const struct wcodec_save_request *r,
                                    struct wcodec_save_lane *lane, struct wcodec_memory *elements,
@@ -16,7 +22,7 @@ wcodec_status wcodec_save_hash_two(const struct wcodec_save_request *r,
                                    const struct wcodec_save_leaves *second, unsigned leaf_log2,
                                    wcodec_error *err)
 {
-    uint64_t secret[SECRET_WORDS];
+    uint64_t secret[WCODEC_SAVE_SECRET];
     const struct wcodec_tensor_leaves l = {.elements = elements,
                                            .elements_at = first->at,
                                            .out = lane->work.memory,
@@ -27,8 +33,7 @@ wcodec_status wcodec_save_hash_two(const struct wcodec_save_request *r,
                                            .second_at = second->at,
                                            .second_out_at = second->to,
                                            .second_count = second->count};
-    for (unsigned i = 0; i < SECRET_WORDS; i++)
-        secret[i] = wcodec_load_u64(XXH3_kSecret + 8 * (size_t)i);
+    wcodec_save_secret(secret);
     return r->device->backend->deltas->hash(lane->queue, &l, err);
 }
 

@@ -90,6 +90,10 @@ wcodec_status wcodec_save_leave(struct wcodec_save_request *request, const char 
                                 wcodec_status status, const wcodec_error *reason,
                                 wcodec_error *err);
 
+/* XXH3's own secret, as backends want it. */
+enum { WCODEC_SAVE_SECRET = 24 };
+void wcodec_save_secret(uint64_t secret[WCODEC_SAVE_SECRET]);
+
 /* Give the hashing of `count` leaves (not 0) of 2^leaf_log2 bytes of `elements`, from `at` on, to
  * the lane's queue: XXH3-128s to `to` of its work memory, a multiple of 256, as backends' deltas
  * have them. */

@@ -9,7 +9,7 @@
 #include "save/coding.h"
 #include <string.h>
 
-enum { TILES_MOST = 1 << 20, DIGEST = 16, ALIGNMENT = 256, WORKERS = 4, LEAF_LOG2_MIN = 13 };
+enum { TILES_MOST = 1 << 20, WORKERS = 4, LEAF_LOG2_MIN = 13 };
 
 _Static_assert((int)WCODEC_CHANGES_GAPS == (int)WCODEC_DELTA_GAPS &&
                    (int)WCODEC_CHANGES_VALUES == (int)WCODEC_DELTA_VALUES,
@@ -26,8 +26,9 @@ struct comparing {
     uint64_t whole;        /* tiles that are */
     struct wcodec_tensor_changes changes;
     struct wcodec_changes_work work;
+    uint64_t secret[WCODEC_SAVE_SECRET];
     struct wcodec_staging head; /* pinned: the work area up to its slots, and what comes with it */
-    uint64_t digests, last;     /* in `head`: of whole tiles, and the bytes of one that is not */
+    uint64_t last;              /* in `head`: the bytes of a tile that is not whole */
     struct wcodec_staging streams; /* the device's */
     struct wcodec_save_loan *loan; /* the same on the host */
     uint32_t *changed, *results;
@@ -63,15 +64,15 @@ static wcodec_status prepare(struct comparing *k, wcodec_error *err)
         .element_log2 = d->element_log2,
         .tile_log2 = d->tile_log2,
         .slot = wcodec_delta_most_changed(d->tile_log2),
+        .secret = k->secret,
     };
+    wcodec_save_secret(k->secret);
     k->work = wcodec_changes_work(&k->changes);
     k->whole = d->elements >> d->tile_log2;
-    k->digests = wcodec_align_u64(k->work.slots, ALIGNMENT);
-    k->last = k->digests + DIGEST * d->tiles;
+    k->last = k->work.slots;
     const uint64_t rest = k->d.elements - (k->whole << d->tile_log2);
-    wcodec_status status =
-        wcodec_staging_reserve(&k->r->owner, &k->lane->work, WCODEC_MEMORY_DEVICE,
-                               wcodec_align_u64(k->work.size, ALIGNMENT) + DIGEST * d->tiles, err);
+    wcodec_status status = wcodec_staging_reserve(&k->r->owner, &k->lane->work,
+                                                  WCODEC_MEMORY_DEVICE, k->work.size, err);
     if (status == WCODEC_OK)
         status = wcodec_staging_reserve(&k->r->owner, &k->head, WCODEC_MEMORY_PINNED,
                                         k->last + (rest << d->element_log2), err);
@@ -79,28 +80,20 @@ static wcodec_status prepare(struct comparing *k, wcodec_error *err)
     return status;
 }
 
-/* Compare, and hash tiles that are whole; counts, hashes and the bytes of one that is not to the
- * head. */
+/* Compare; what comes of that, and the bytes of a tile that is not whole, to the head. */
 static wcodec_status find(struct comparing *k, wcodec_error *err)
 {
     static const uint8_t zero[8];
     const unsigned log2 = k->d.element_log2;
     const uint64_t whole = k->whole << k->d.tile_log2 << log2,
-                   rest = (k->d.elements << log2) - whole,
-                   digests = wcodec_align_u64(k->work.size, ALIGNMENT);
+                   rest = (k->d.elements << log2) - whole;
     struct wcodec_queue *queue = k->lane->queue;
     wcodec_status status =
         k->b->fill(queue, k->changes.work, 0, zero, 2, WCODEC_CHANGES_TALLY + 1, err);
     if (status == WCODEC_OK)
         status = k->b->deltas->find(queue, &k->changes, err);
-    if (status == WCODEC_OK && whole != 0)
-        status = wcodec_save_hash(k->r, k->lane, k->new->memory, k->new->offset, k->whole,
-                                  k->d.tile_log2 + log2, digests, err);
     if (status == WCODEC_OK)
         status = copy_out(k, 0, k->work.words, err);
-    if (status == WCODEC_OK)
-        status = k->b->copy_out(queue, k->head.data + k->digests, k->changes.work, digests,
-                                DIGEST * k->whole, err);
     if (status == WCODEC_OK && rest != 0)
         status = k->b->copy_out(queue, k->head.data + k->last, k->new->memory,
                                 k->new->offset + whole, rest, err);
@@ -131,12 +124,10 @@ static wcodec_status add_up(struct comparing *k, wcodec_error *err)
     for (uint64_t i = 0; i < k->d.tiles; i++) {
         const struct wcodec_changed_tile tile = tile_at(k, i);
         const uint64_t count = wcodec_delta_tile_elements(&k->d, i);
-        uint64_t half;
         if (!wcodec_delta_is_sparse(count, tile.count) || tile.count > k->changes.slot)
             return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "much of it has changed");
-        memcpy(&half, k->head.data + k->digests + DIGEST * i, sizeof half); /* the device's order */
         k->results[i] =
-            i < k->whole ? (uint32_t)half
+            i < k->whole ? tile.result
                          : wcodec_delta_check(k->head.data + k->last, count << k->d.element_log2);
         k->changed[i] = tile.count;
         f->zigzag_bits += tile.zigzag_bits;

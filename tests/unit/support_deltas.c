@@ -178,6 +178,9 @@ static void check_changed(struct changes *x, uint32_t tile)
     assert_int_equal(found.count, count);
     assert_int_equal(found.zigzag_bits, zigzag);
     assert_int_equal(found.xor_bits, by_xor);
+    if (end - first == (uint64_t)1 << x->c.tile_log2)
+        assert_int_equal(found.result,
+                         wcodec_delta_check(x->elements + (first << log2), (end - first) << log2));
     if (count == 0 || count > x->c.slot)
         return;
     x->all += count;
@@ -323,15 +326,19 @@ static void check_streams(struct deltas *d, struct changes *x)
 static void check_changes(struct deltas *d)
 {
     const uint64_t r = support_random(&d->seed), one_in = (uint64_t)1 << (r >> 8) % 9;
+    uint64_t secret[24];
     struct changes x = {.c = {.element_log2 = r & 3,
                               .tile_log2 = (uint8_t)(12 + (r >> 2 & 1)),
                               .slot = 8u << (r >> 16) % 10,
                               .elements_at = 16 * (r >> 24 & 7),
                               .base_at = 16 * (r >> 28 & 7),
                               .xor_values = r >> 3 & 1,
+                              .secret = secret,
                               .count = 1 + (r >> 32) % (r >> 30 & 3 ? 20000 : 40)}};
     const unsigned log2 = x.c.element_log2;
     const uint64_t size = x.c.count << log2;
+    for (unsigned i = 0; i < 24; i++)
+        secret[i] = wcodec_load_u64(XXH3_kSecret + 8 * (size_t)i);
     x.base = random_bytes(d, size);
     x.elements = malloc((size_t)size + 8);
     assert_non_null(x.elements);
