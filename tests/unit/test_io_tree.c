@@ -146,6 +146,34 @@ static void takes_parts_in_any_order(void **state)
 }
 
 /* A window of few leaves passes over all of the data. */
+/* Hashes of leaves that come at once, after bytes and before some. */
+static void takes_leaves_at_once(void **state)
+{
+    (void)state;
+    uint64_t seed = support_seed();
+    uint8_t *data = random_bytes(&seed, MOST);
+    for (size_t before = 0; before < 3; before++)
+        for (size_t count = 0; before * LEAF + count * LEAF + 100 <= MOST; count++) {
+            const size_t at = before * LEAF, size = at + count * LEAF + 100;
+            struct wcodec_tree_hash *hashes = calloc(count + 1, sizeof *hashes);
+            struct wcodec_tree tree;
+            assert_non_null(hashes);
+            assert_int_equal(
+                wcodec_tree_init(&tree, &wcodec_default_allocator, wcodec_leaf_plain, 4, NULL),
+                WCODEC_OK);
+            for (size_t i = 0; i < count; i++)
+                hashes[i] = wcodec_leaf_plain(data + at + i * LEAF, LEAF);
+            assert_int_equal(wcodec_tree_put(&tree, 0, data, at, NULL), WCODEC_OK);
+            wcodec_tree_put_leaves(&tree, before, hashes, count);
+            assert_int_equal(wcodec_tree_put(&tree, size - 100, data + size - 100, 100, NULL),
+                             WCODEC_OK);
+            expect_same(wcodec_tree_end(&tree, size), data, size);
+            wcodec_tree_free(&tree);
+            free(hashes);
+        }
+    free(data);
+}
+
 static void advances(void **state)
 {
     (void)state;
@@ -196,9 +224,10 @@ static void reports_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_known_values), cmocka_unit_test(hashes_small_data),
-        cmocka_unit_test(levels_agree),     cmocka_unit_test(takes_parts_in_any_order),
-        cmocka_unit_test(advances),         cmocka_unit_test(reports_no_memory),
+        cmocka_unit_test(has_known_values),  cmocka_unit_test(hashes_small_data),
+        cmocka_unit_test(levels_agree),      cmocka_unit_test(takes_parts_in_any_order),
+        cmocka_unit_test(advances),          cmocka_unit_test(takes_leaves_at_once),
+        cmocka_unit_test(reports_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
