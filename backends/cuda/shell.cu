@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(128)
     wcodec_leaves_kernel(&warp, &launch);
 }
 
-extern "C" __global__ void __launch_bounds__(32)
+extern "C" __global__ void __launch_bounds__(128)
     wcodec_patch(const __grid_constant__ wcodec_patch_launch launch)
 {
     struct wcodec_warp warp;

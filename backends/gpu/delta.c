@@ -48,8 +48,7 @@ struct wcodec_gpu_grid wcodec_gpu_patch(const struct wcodec_tensor_patch *t, uns
                                       .xor_values = t->xor_values,
                                       .gap_bits = t->gap_bits,
                                       .value_bits = t->value_bits};
-    const uint32_t tiles = WCODEC_PATCH_LANES * warps;
-    return (struct wcodec_gpu_grid){(t->count + tiles - 1) / tiles, 32 * warps,
+    return (struct wcodec_gpu_grid){(t->count + warps - 1) / warps, 32 * warps,
                                     WCODEC_PATCH_SHARED};
 }
 

@@ -8,9 +8,8 @@
 #include "backends/backend.h"
 #include "backends/kernels/delta_launch.h"
 
-/* Warps of a work-group where nothing else asks for fewer. One alone has a launch's tiles: few of
- * them are to be on many multiprocessors. */
-enum { WCODEC_GPU_LEAVES_WARPS = 4, WCODEC_GPU_PATCH_WARPS = 1, WCODEC_GPU_CHANGES_WARPS = 4 };
+/* Warps of a work-group where nothing else asks for fewer. */
+enum { WCODEC_GPU_LEAVES_WARPS = 4, WCODEC_GPU_PATCH_WARPS = 4, WCODEC_GPU_CHANGES_WARPS = 4 };
 
 enum wcodec_delta_kernel {
     WCODEC_DELTA_LEAVES,

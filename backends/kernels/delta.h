@@ -299,37 +299,57 @@ struct wcodec_patch_batch {
     uint64_t changes[WCODEC_PATCH_AHEAD], held[WCODEC_PATCH_AHEAD];
 };
 
-/* Where a lane is in its tile. */
+/* Where a lane is in its part of a tile. */
 struct wcodec_patch_walk {
     struct wcodec_patch_bits bits;
+    uint32_t end;       /* bit */
     uint32_t at, count; /* elements */
-    bool good, over;
+    bool good, over;    /* over: of the tile */
 };
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_patch_bit(const struct wcodec_patch_bits *b)
+{
+    return 32 * b->next - b->filled;
+}
+
+/* The next gap, which is a number less 1, and the next value. */
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_patch_gap(struct wcodec_warp *warp,
+                                                 const struct wcodec_patch_launch *l,
+                                                 struct wcodec_patch_bits *b)
+{
+    wcodec_patch_fill(b);
+    const uint32_t at = (uint32_t)b->buffer & ((1u << l->gap_bits) - 1);
+    return wcodec_patch_number(wcodec_shared_u16(warp, wcodec_shared_base(warp) + 2 * at), 1, 0,
+                               b) -
+           1;
+}
+
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_patch_value(struct wcodec_warp *warp,
+                                                   const struct wcodec_patch_launch *l,
+                                                   struct wcodec_patch_bits *b)
+{
+    wcodec_patch_fill(b);
+    const uint32_t at = WCODEC_PATCH_CODE + ((uint32_t)b->buffer & ((1u << l->value_bits) - 1));
+    return wcodec_patch_number(wcodec_shared_u16(warp, wcodec_shared_base(warp) + 2 * at), 16, 3,
+                               b);
+}
 
 WCODEC_DEVICE_FUNCTION void wcodec_patch_decode(struct wcodec_warp *warp,
                                                 const struct wcodec_patch_launch *l,
                                                 const uint64_t mask, struct wcodec_patch_walk *w,
                                                 struct wcodec_patch_batch *batch)
 {
-    const uint32_t gaps = wcodec_shared_base(warp), values = gaps + 2 * WCODEC_PATCH_CODE,
-                   gap_mask = (1u << l->gap_bits) - 1, value_mask = (1u << l->value_bits) - 1;
     WCODEC_UNROLL_ALL
     for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++) {
         batch->places[k] = w->count;
         batch->changes[k] = 0;
-        if (w->over)
+        if (w->over || wcodec_patch_bit(&w->bits) >= w->end)
             continue;
-        wcodec_patch_fill(&w->bits);
-        const uint32_t gap_code =
-            wcodec_shared_u16(warp, gaps + 2 * ((uint32_t)w->bits.buffer & gap_mask));
-        const uint64_t gap = wcodec_patch_number(gap_code, 1, 0, &w->bits) - 1;
+        const uint64_t gap = wcodec_patch_gap(warp, l, &w->bits);
         w->good = gap <= w->count - w->at;
         w->at += w->good ? (uint32_t)gap : 0;
         if (w->good && w->at < w->count) {
-            wcodec_patch_fill(&w->bits);
-            const uint32_t value_code =
-                wcodec_shared_u16(warp, values + 2 * ((uint32_t)w->bits.buffer & value_mask));
-            batch->changes[k] = wcodec_patch_number(value_code, 16, 3, &w->bits);
+            batch->changes[k] = wcodec_patch_value(warp, l, &w->bits);
             w->good = batch->changes[k] <= mask;
             batch->places[k] = w->good ? w->at : w->count;
             w->at++;
@@ -361,40 +381,124 @@ WCODEC_DEVICE_FUNCTION void wcodec_patch_write(const uint32_t log2, bool xor_val
     }
 }
 
-/* A tile by one lane. Returns whether its stream is a valid one. */
+/* A part of a tile's stream: the bits from `begin` on before `end`, in which elements begin. */
+struct wcodec_patch_part {
+    const WCODEC_GLOBAL uint32_t *words;
+    uint32_t last; /* word */
+    uint32_t begin, end;
+};
+
+/* Pass over a part's elements: where the next part's begin, and how many of the tile there are up
+ * to that, or `most`. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_patch_skim(struct wcodec_warp *warp,
+                                                  const struct wcodec_patch_launch *l,
+                                                  const struct wcodec_patch_part *p, uint32_t most,
+                                                  uint32_t *passed)
+{
+    struct wcodec_patch_bits b;
+    uint32_t at = 0;
+    wcodec_patch_begin(&b, p->words, p->last, p->begin);
+    while (wcodec_patch_bit(&b) < p->end && at < most) {
+        const uint64_t gap = wcodec_patch_gap(warp, l, &b);
+        (void)wcodec_patch_value(warp, l, &b);
+        at = gap < most - at ? at + (uint32_t)gap + 1 : most;
+    }
+    *passed = at;
+    return wcodec_patch_bit(&b);
+}
+
+/* Where a lane's part begins, and the number of its first element. A lane begins to decode anywhere
+ * and comes upon the beginning of an element after some: parts are decoded again from where the
+ * ones before them end, until that changes nothing, most often once. Collective. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_patch_divide(struct wcodec_warp *warp,
+                                                    const struct wcodec_patch_launch *l,
+                                                    struct wcodec_patch_part *p, uint32_t parts,
+                                                    uint32_t most)
+{
+    const uint32_t lane = wcodec_lane(warp);
+    const bool has_part = lane < parts;
+    uint32_t passed = 0, first = 0, end = 0;
+    bool again = has_part && parts > 1;
+    while (wcodec_any(warp, again)) {
+        if (again)
+            end = wcodec_patch_skim(warp, l, p, most, &passed);
+        const uint32_t before = wcodec_shuffle(warp, end, (lane - 1) & 31);
+        again = has_part && lane != 0 && before != p->begin;
+        if (again)
+            p->begin = before;
+    }
+    for (uint32_t step = 1, sum = passed; step < 32; step *= 2) {
+        const uint32_t other = wcodec_shuffle(warp, sum, (lane - step) & 31);
+        sum += lane >= step ? other : 0;
+        first = sum - passed;
+    }
+    return first;
+}
+
+/* Elements from number `first` on. Returns where the lane is then. */
+WCODEC_DEVICE_FUNCTION struct wcodec_patch_walk
+wcodec_patch_apply(const uint32_t log2, struct wcodec_warp *warp,
+                   const struct wcodec_patch_launch *l, const struct wcodec_patch_part *p,
+                   uint64_t elements, uint32_t count, uint32_t first)
+{
+    const uint64_t mask = ~(uint64_t)0 >> (64 - (8u << log2));
+    struct wcodec_patch_batch batch;
+    struct wcodec_patch_walk w;
+    w.end = p->end;
+    w.at = first;
+    w.count = count;
+    w.good = true;
+    w.over = false;
+    wcodec_patch_begin(&w.bits, p->words, p->last, p->begin);
+    WCODEC_UNROLL_ALL
+    for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++)
+        batch.places[k] = count;
+    while (!w.over && wcodec_patch_bit(&w.bits) < w.end) {
+        struct wcodec_patch_batch next;
+        wcodec_patch_decode(warp, l, mask, &w, &next);
+        wcodec_patch_write(log2, l->xor_values, elements, count, &batch);
+        wcodec_patch_read(log2, elements, count, &next);
+        batch = next;
+    }
+    wcodec_patch_write(log2, l->xor_values, elements, count, &batch);
+    return w;
+}
+
+/* A tile by a warp. Returns whether its stream is a valid one. Collective. */
 WCODEC_DEVICE_FUNCTION bool wcodec_patch_tile_one(const uint32_t log2, struct wcodec_warp *warp,
                                                   const struct wcodec_patch_launch *l,
                                                   const WCODEC_GLOBAL struct wcodec_patch_tile *t)
 {
-    const uint32_t count = t->count, size = t->size, before = 8 * (uint32_t)(t->stream & 3);
-    const uint64_t first = l->elements + (t->first << log2), word = t->stream >> 2,
-                   left = l->words - 1 - word, mask = ~(uint64_t)0 >> (64 - (8u << log2));
-    struct wcodec_patch_batch batch;
-    struct wcodec_patch_walk w;
-    w.at = 0;
-    w.count = count;
-    w.good = true;
-    w.over = count == 0;
-    wcodec_patch_begin(&w.bits, (const WCODEC_GLOBAL uint32_t *)l->streams + word,
-                       left < 0xffffffffu ? (uint32_t)left : 0xffffffffu, before);
-    WCODEC_UNROLL_ALL
-    for (uint32_t k = 0; k < WCODEC_PATCH_AHEAD; k++)
-        batch.places[k] = count;
-    while (!w.over) {
-        struct wcodec_patch_batch next;
-        wcodec_patch_decode(warp, l, mask, &w, &next);
-        wcodec_patch_write(log2, l->xor_values, first, count, &batch);
-        wcodec_patch_read(log2, first, count, &next);
-        batch = next;
+    const uint32_t count = t->count, size = t->size < WCODEC_PATCH_MOST ? t->size : 0,
+                   begin = 8 * (uint32_t)(t->stream & 3), bits = 8 * size, lane = wcodec_lane(warp),
+                   share = (bits + 31) / 32,
+                   part = share > WCODEC_PATCH_PART ? share : WCODEC_PATCH_PART,
+                   parts = bits == 0 ? 1 : (bits + part - 1) / part;
+    const uint64_t word = t->stream >> 2, left = l->words - 1 - word;
+    struct wcodec_patch_part p;
+    p.words = (const WCODEC_GLOBAL uint32_t *)l->streams + word;
+    p.last = left < 0xffffffffu ? (uint32_t)left : 0xffffffffu;
+    p.begin = begin + lane * part;
+    p.end = p.begin + part;
+    const uint32_t first = wcodec_patch_divide(warp, l, &p, parts, count + 1);
+    bool good = true, ends = false;
+    /* The last part is over with the tile. What a stream has after that shows, as does what was
+     * read from beyond its end. */
+    if (lane < parts && first < count) {
+        p.end = lane + 1 == parts ? 0xffffffffu : p.end;
+        struct wcodec_patch_walk w =
+            wcodec_patch_apply(log2, warp, l, &p, l->elements + (t->first << log2), count, first);
+        const uint32_t taken = wcodec_patch_bit(&w.bits) - begin;
+        good = w.good;
+        ends = w.good && w.over;
+        if (ends) {
+            wcodec_patch_fill(&w.bits);
+            good = (taken + 7) / 8 == t->size &&
+                   (w.bits.buffer & ((1u << ((bits - taken) & 7)) - 1)) == 0;
+        }
     }
-    wcodec_patch_write(log2, l->xor_values, first, count, &batch);
-    /* What was read from beyond its end shows here, too. */
-    const uint64_t taken = 32 * (uint64_t)w.bits.next - w.bits.filled - before,
-                   bits = 8 * (uint64_t)size;
-    if (!w.good || (taken + 7) / 8 != size)
-        return false;
-    wcodec_patch_fill(&w.bits);
-    return (w.bits.buffer & ((1u << ((uint32_t)(bits - taken) & 7)) - 1)) == 0;
+    const bool over = wcodec_any(warp, ends) || (count == 0 && t->size == 0);
+    return wcodec_all(warp, good) && over;
 }
 
 /* A code to shared memory, as far as it is looked up. */
@@ -409,21 +513,20 @@ WCODEC_DEVICE_FUNCTION void wcodec_patch_take_code(struct wcodec_warp *warp, uin
 WCODEC_DEVICE_FUNCTION void wcodec_patch_kernel(struct wcodec_warp *warp,
                                                 const struct wcodec_patch_launch *l)
 {
-    const uint32_t shared = wcodec_shared_base(warp), lane = wcodec_lane(warp),
-                   number = WCODEC_PATCH_LANES * (wcodec_group(warp) * wcodec_warps(warp) +
-                                                  wcodec_warp_number(warp)) +
-                            lane;
+    const uint32_t shared = wcodec_shared_base(warp),
+                   number = wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp);
     wcodec_patch_take_code(warp, l->codes, shared, l->gap_bits);
     wcodec_patch_take_code(warp, l->codes + 2 * WCODEC_PATCH_CODE, shared + 2 * WCODEC_PATCH_CODE,
                            l->value_bits);
     wcodec_sync_group(warp);
-    if (lane >= WCODEC_PATCH_LANES || number >= l->count)
+    if (number >= l->count)
         return;
     const WCODEC_GLOBAL struct wcodec_patch_tile *t =
         (const WCODEC_GLOBAL struct wcodec_patch_tile *)l->tiles + number;
     const bool good = l->element_log2 == 1 ? wcodec_patch_tile_one(1, warp, l, t)
                                            : wcodec_patch_tile_one(l->element_log2, warp, l, t);
-    ((WCODEC_GLOBAL uint32_t *)l->faults)[number] = !good;
+    if (wcodec_is_first(warp))
+        ((WCODEC_GLOBAL uint32_t *)l->faults)[number] = !good;
 }
 
 /* Bits of a number. */

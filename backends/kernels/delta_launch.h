@@ -41,9 +41,13 @@ struct wcodec_patch_launch {
 };
 WCODEC_STRUCT_SIZE(wcodec_patch_launch, 72);
 
-/* Lanes of a warp that take a tile each: a tile is decoded element by element, so that few lanes to
- * a warp, and more warps, take less time. Both codes are in shared memory. */
-enum { WCODEC_PATCH_LANES = 16, WCODEC_PATCH_SHARED = 2 * 2 * WCODEC_PATCH_CODE };
+/* A warp takes a tile, and a lane a part of its stream of so many bits at least. No stream of a
+ * sparse tile has as many bytes as MOST. Both codes are in shared memory. */
+enum {
+    WCODEC_PATCH_PART = 384,
+    WCODEC_PATCH_MOST = 1 << 24,
+    WCODEC_PATCH_SHARED = 2 * 2 * WCODEC_PATCH_CODE
+};
 
 /* What a tile's elements are that differ from the base's, in order, in its slot; and the streams of
  * all tiles, one after the other. */
