@@ -9,7 +9,7 @@
 #include "backends/backend.h"
 #include <pthread.h>
 
-enum { WCODEC_KEEP_MAX = 64, WCODEC_KEEP_QUEUES = 64 };
+enum { WCODEC_KEEP_MAX = 256, WCODEC_KEEP_QUEUES = 64 };
 
 /* Most bytes of each kind that are kept. */
 #define WCODEC_KEEP_BYTES ((uint64_t)512 << 20)

@@ -9,7 +9,13 @@
 #include "save/coding.h"
 #include <string.h>
 
-enum { TILES_MOST = 1 << 20, WORKERS = 4, LEAF_LOG2_MIN = 13 };
+enum {
+    TILES_MOST = 1 << 20,
+    HALF = WCODEC_SAVE_LANE_BYTES / 2, /* of a lane's memory: what comes first, and streams */
+    STREAMS_LEAST = 1 << 16,
+    WORKERS = 4,
+    LEAF_LOG2_MIN = 13
+};
 
 _Static_assert((int)WCODEC_CHANGES_GAPS == (int)WCODEC_DELTA_GAPS &&
                    (int)WCODEC_CHANGES_VALUES == (int)WCODEC_DELTA_VALUES,
@@ -27,8 +33,9 @@ struct comparing {
     struct wcodec_tensor_changes changes;
     struct wcodec_changes_work work;
     uint64_t secret[WCODEC_SAVE_SECRET];
-    struct wcodec_staging head; /* pinned: the work area up to its slots, and what comes with it */
-    uint64_t last;              /* in `head`: the bytes of a tile that is not whole */
+    uint8_t *head;               /* the work area up to its slots, and what comes with it: pinned */
+    struct wcodec_staging large; /* where that does not fit into the lane's memory */
+    uint64_t last;               /* in `head`: the bytes of a tile that is not whole */
     struct wcodec_staging streams; /* the device's */
     struct wcodec_save_loan *loan; /* the same on the host */
     uint32_t *changed, *results;
@@ -40,14 +47,13 @@ struct comparing {
 static wcodec_status copy_in(const struct comparing *k, uint64_t begin, uint64_t end,
                              wcodec_error *err)
 {
-    return k->b->copy_in(k->lane->queue, k->changes.work, begin, k->head.data + begin, end - begin,
-                         err);
+    return k->b->copy_in(k->lane->queue, k->changes.work, begin, k->head + begin, end - begin, err);
 }
 
 static wcodec_status copy_out(const struct comparing *k, uint64_t begin, uint64_t end,
                               wcodec_error *err)
 {
-    return k->b->copy_out(k->lane->queue, k->head.data + begin, k->changes.work, begin, end - begin,
+    return k->b->copy_out(k->lane->queue, k->head + begin, k->changes.work, begin, end - begin,
                           err);
 }
 
@@ -73,9 +79,10 @@ static wcodec_status prepare(struct comparing *k, wcodec_error *err)
     const uint64_t rest = k->d.elements - (k->whole << d->tile_log2);
     wcodec_status status = wcodec_staging_reserve(&k->r->owner, &k->lane->work,
                                                   WCODEC_MEMORY_DEVICE, k->work.size, err);
-    if (status == WCODEC_OK)
-        status = wcodec_staging_reserve(&k->r->owner, &k->head, WCODEC_MEMORY_PINNED,
-                                        k->last + (rest << d->element_log2), err);
+    const uint64_t size = k->last + (rest << d->element_log2);
+    if (status == WCODEC_OK && size > HALF)
+        status = wcodec_staging_reserve(&k->r->owner, &k->large, WCODEC_MEMORY_PINNED, size, err);
+    k->head = size > HALF ? k->large.data : k->lane->staging.data;
     k->changes.work = k->lane->work.memory;
     return status;
 }
@@ -95,15 +102,15 @@ static wcodec_status find(struct comparing *k, wcodec_error *err)
     if (status == WCODEC_OK)
         status = copy_out(k, 0, k->work.words, err);
     if (status == WCODEC_OK && rest != 0)
-        status = k->b->copy_out(queue, k->head.data + k->last, k->new->memory,
-                                k->new->offset + whole, rest, err);
+        status = k->b->copy_out(queue, k->head + k->last, k->new->memory, k->new->offset + whole,
+                                rest, err);
     return status == WCODEC_OK ? k->b->queue_wait(queue, err) : status;
 }
 
 static struct wcodec_changed_tile tile_at(const struct comparing *k, uint64_t i)
 {
     struct wcodec_changed_tile tile;
-    memcpy(&tile, k->head.data + k->work.counts + i * sizeof tile, sizeof tile);
+    memcpy(&tile, k->head + k->work.counts + i * sizeof tile, sizeof tile);
     return tile;
 }
 
@@ -112,7 +119,7 @@ static void take_classes(const struct comparing *k, unsigned first, unsigned cou
 {
     for (unsigned i = 0; i < count; i++) {
         uint32_t found;
-        memcpy(&found, k->head.data + (uint64_t)4 * (first + i), sizeof found);
+        memcpy(&found, k->head + (uint64_t)4 * (first + i), sizeof found);
         to[i] = found;
     }
 }
@@ -126,9 +133,9 @@ static wcodec_status add_up(struct comparing *k, wcodec_error *err)
         const uint64_t count = wcodec_delta_tile_elements(&k->d, i);
         if (!wcodec_delta_is_sparse(count, tile.count) || tile.count > k->changes.slot)
             return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "much of it has changed");
-        k->results[i] =
-            i < k->whole ? tile.result
-                         : wcodec_delta_check(k->head.data + k->last, count << k->d.element_log2);
+        k->results[i] = i < k->whole
+                            ? tile.result
+                            : wcodec_delta_check(k->head + k->last, count << k->d.element_log2);
         k->changed[i] = tile.count;
         f->zigzag_bits += tile.zigzag_bits;
         f->xor_bits += tile.xor_bits;
@@ -144,9 +151,8 @@ static wcodec_status add_up(struct comparing *k, wcodec_error *err)
 /* Both codes, as they are written and as they are read. */
 static void put_code(const struct comparing *k, const struct wcodec_delta_code *code, bool values)
 {
-    uint8_t *const words = k->head.data + k->work.words + (values ? 4 * WCODEC_CHANGES_GAPS : 0),
-                   *const table =
-                       k->head.data + k->work.codes + (values ? 2 * WCODEC_PATCH_CODE : 0);
+    uint8_t *const words = k->head + k->work.words + (values ? 4 * WCODEC_CHANGES_GAPS : 0),
+                   *const table = k->head + k->work.codes + (values ? 2 * WCODEC_PATCH_CODE : 0);
     for (unsigned i = 0; i < code->count; i++) {
         const uint32_t word = code->single || code->lengths[i] == 0
                                   ? 0
@@ -171,26 +177,78 @@ static wcodec_status measure(struct comparing *k, uint32_t *sizes, wcodec_error 
         sizes[i] = k->changed[i] != 0 ? tile_at(k, i).size : 0;
         if (sizes[i] > wcodec_delta_stream_most(k->d.element_log2, k->changed[i]))
             status = wcodec_save_computes_wrongly("a stream is longer than it can be", err);
-        memcpy(k->head.data + k->work.firsts + 8 * i, &all, sizeof all);
+        memcpy(k->head + k->work.firsts + 8 * i, &all, sizeof all);
         all += sizes[i];
     }
     k->changes.streams_size = all;
     return status;
 }
 
+/* Where streams are worked on, in memory that other tensors' may take after this one's, and where
+ * they come to: the lane's memory, or some of their own. */
+static wcodec_status reserve_streams(struct comparing *k, uint64_t size, uint8_t **to,
+                                     wcodec_error *err)
+{
+    uint64_t room = STREAMS_LEAST;
+    while (room < size + 4)
+        room *= 2;
+    wcodec_status status =
+        wcodec_staging_reserve(&k->r->owner, &k->streams, WCODEC_MEMORY_DEVICE, room, err);
+    k->changes.streams = k->streams.memory;
+    *to = k->lane->staging.data + HALF;
+    if (status != WCODEC_OK || size <= HALF)
+        return status;
+    k->loan = wcodec_alloc_zeroed(&k->r->context->allocator, sizeof *k->loan);
+    if (k->loan == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta");
+    k->loan->request = k->r;
+    status =
+        wcodec_staging_reserve(&k->r->owner, &k->loan->staging, WCODEC_MEMORY_PINNED, size, err);
+    *to = k->loan->staging.data;
+    return status;
+}
+
+/* Streams of the lane's memory as the payload keeps them. */
+struct copied {
+    const wcodec_allocator *allocator;
+};
+
+static void copied_end(void *lender)
+{
+    struct copied *c = lender;
+    wcodec_free(c->allocator, c);
+}
+
+static wcodec_status lend(struct comparing *k, const uint8_t *from, uint64_t size,
+                          struct wcodec_delta_streams *streams, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &k->r->context->allocator;
+    if (k->loan != NULL) {
+        streams->bytes = from;
+        streams->loan = (struct wcodec_coded_loan){wcodec_save_loan_end, k->loan};
+        k->loan = NULL;
+        return WCODEC_OK;
+    }
+    struct copied *c = wcodec_alloc(allocator, sizeof *c + (size_t)size);
+    if (c == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta");
+    c->allocator = allocator;
+    memcpy(c + 1, from, (size_t)size);
+    streams->bytes = (const uint8_t *)(c + 1);
+    streams->loan = (struct wcodec_coded_loan){copied_end, c};
+    return WCODEC_OK;
+}
+
 /* Streams, to the host. */
-static wcodec_status bring(struct comparing *k, bool verify, wcodec_error *err)
+static wcodec_status bring(struct comparing *k, bool verify, struct wcodec_delta_streams *streams,
+                           wcodec_error *err)
 {
     static const uint8_t zero[8];
     const uint64_t size = k->changes.streams_size, room = wcodec_align_u64(size, 4),
                    wrong = 4 * (uint64_t)WCODEC_CHANGES_TALLY;
     uint32_t found = 0;
-    wcodec_status status =
-        wcodec_staging_reserve(&k->r->owner, &k->streams, WCODEC_MEMORY_DEVICE, room, err);
-    if (status == WCODEC_OK)
-        status = wcodec_staging_reserve(&k->r->owner, &k->loan->staging, WCODEC_MEMORY_PINNED, size,
-                                        err);
-    k->changes.streams = k->streams.memory;
+    uint8_t *to = NULL;
+    wcodec_status status = reserve_streams(k, size, &to, err);
     if (status == WCODEC_OK)
         status = k->b->fill(k->lane->queue, k->streams.memory, 0, zero, 2, room / 4, err);
     if (status == WCODEC_OK)
@@ -200,14 +258,13 @@ static wcodec_status bring(struct comparing *k, bool verify, wcodec_error *err)
     if (status == WCODEC_OK)
         status = copy_out(k, wrong, wrong + sizeof found, err);
     if (status == WCODEC_OK)
-        status =
-            k->b->copy_out(k->lane->queue, k->loan->staging.data, k->streams.memory, 0, size, err);
+        status = k->b->copy_out(k->lane->queue, to, k->streams.memory, 0, size, err);
     const wcodec_status waited = k->b->queue_wait(k->lane->queue, status == WCODEC_OK ? err : NULL);
     status = status == WCODEC_OK ? waited : status;
     if (status != WCODEC_OK)
         return status;
-    memcpy(&found, k->head.data + wrong, sizeof found);
-    return found == 0 ? WCODEC_OK
+    memcpy(&found, k->head + wrong, sizeof found);
+    return found == 0 ? lend(k, to, size, streams, err)
                       : wcodec_save_computes_wrongly(
                             "streams do not decode to what was found to differ", err);
 }
@@ -219,11 +276,7 @@ static wcodec_status code_streams(void *opaque, const struct wcodec_delta_code *
                                   wcodec_error *err)
 {
     struct comparing *k = opaque;
-    const wcodec_allocator *allocator = &k->r->context->allocator;
-    k->loan = wcodec_alloc_zeroed(allocator, sizeof *k->loan);
-    if (k->loan == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta");
-    k->loan->request = k->r;
+    (void)err; /* the device's: who asked looks at `reason` */
     put_code(k, gaps, false);
     put_code(k, values, true);
     k->changes.xor_values = xor_values;
@@ -231,13 +284,7 @@ static wcodec_status code_streams(void *opaque, const struct wcodec_delta_code *
     k->changes.value_bits = values->single ? 0 : values->longest;
     k->status = measure(k, streams->sizes, &k->reason);
     if (k->status == WCODEC_OK)
-        k->status = bring(k, verify, &k->reason);
-    if (k->status == WCODEC_OK) {
-        streams->bytes = k->loan->staging.data;
-        streams->loan = (struct wcodec_coded_loan){wcodec_save_loan_end, k->loan};
-    } else {
-        wcodec_save_loan_end(k->loan);
-    }
+        k->status = bring(k, verify, streams, &k->reason);
     return k->status;
 }
 
@@ -268,7 +315,9 @@ static wcodec_status begin(struct comparing *k, const struct wcodec_encode_setti
 static void end(struct comparing *k)
 {
     const wcodec_allocator *allocator = &k->r->context->allocator;
-    wcodec_staging_release(&k->r->owner, &k->head);
+    if (k->loan != NULL)
+        wcodec_save_loan_end(k->loan);
+    wcodec_staging_release(&k->r->owner, &k->large);
     wcodec_staging_release(&k->r->owner, &k->streams);
     wcodec_free(allocator, k->results);
     wcodec_free(allocator, k->changed);
