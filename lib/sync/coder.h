@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* A writer's coder for a message between two snapshots in one device's memory: the device finds
- * what differs and hashes tiles, the host codes that. */
+ * what differs, hashes tiles and writes streams, by the codes that the host makes. */
 #ifndef WCODEC_SYNC_CODER_H
 #define WCODEC_SYNC_CODER_H
 
