@@ -288,6 +288,76 @@ static void try_shape(const struct device *d, uint64_t *seed, size_t h, size_t i
     }
 }
 
+/* From a file it is what it is from memory; PyTorch stacks r, z and h. */
+static void try_file(const struct device *d, uint64_t *seed)
+{
+    enum { H = 6, IN = 5, WIDTH = IN + H };
+    static const char header[] =
+        "{\"weight_ih_l0\":{\"dtype\":\"F32\",\"shape\":[18,5],\"data_offsets\":[0,360]},"
+        "\"weight_hh_l0\":{\"dtype\":\"F32\",\"shape\":[18,6],\"data_offsets\":[360,792]}}    ";
+    const size_t length = sizeof header - 1, size = 3 * H * WIDTH * sizeof(float);
+    uint8_t file[1200] = {(uint8_t)length};
+    float *weights = numbers(seed, 3 * H * WIDTH, 0.3);
+    struct support_sink sink;
+    wcodec_error err;
+    wcodec_gru *gru;
+    struct unit u = {.memory = weights};
+    struct course c;
+    assert_true(length < 256 && 8 + length + size <= sizeof file);
+    memcpy(file + 8, header, length);
+    memcpy(file + 8 + length, weights, size);
+    support_sink_init(&sink);
+    if (wcodec_compress_memory(d->context, file, 8 + length + size, support_sink_write, &sink, NULL,
+                               NULL, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    wcodec_reader *reader = support_open_sink(d->context, &sink);
+    wcodec_gru_options_init(&u.o);
+    u.o.memory = d->name;
+    if (wcodec_gru_open(reader, &u.o, NULL, &gru, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    wcodec_gru_sizes(gru, &u.o);
+    assert_string_equal(u.o.memory, d->name);
+    assert_true(u.o.hidden == H && u.o.inputs == IN);
+    static const unsigned order[] = {1, 0, 2};
+    for (unsigned i = 0; i < 6; i++)
+        (&u.arrays.w_z)[i] = (wcodec_gru_array){
+            .data = weights + (i < 3 ? order[i] * H * IN : 3 * H * IN + order[i - 3] * H * H),
+            .dtype = WCODEC_DTYPE_F32};
+    wcodec_gru *cpu = create(d->context, &u, NULL);
+    make_course(&c, seed, &u, 4, 2, false);
+    compare(d, cpu, gru, &c, H);
+    drop_course(&c);
+    wcodec_gru_destroy(cpu);
+    wcodec_gru_destroy(gru);
+    wcodec_reader_close(reader);
+    support_sink_free(&sink);
+    free(weights);
+}
+
+/* What is no queue, or a buffer that is too small, is told. */
+static void try_opencl(const struct device *d, uint64_t *seed)
+{
+    struct unit u;
+    wcodec_error err;
+    make(&u, seed, WCODEC_GRU_RESET_AFTER, 20, 4);
+    wcodec_gru *gru = create(d->context, &u, d->name);
+    struct wcodec_memory *x = put(d, u.memory, 3), *out = put(d, u.memory, 18);
+    wcodec_gru_input input = {.values = native(d, x), .steps = 1, .sequences = 1};
+    const wcodec_gru_output output = {.values = native(d, out)};
+    assert_int_equal(wcodec_gru_run(gru, &input, &output, &err), WCODEC_ERROR_USAGE);
+    assert_non_null(strstr(err.text, "the queue is no cl_command_queue"));
+    input.queue = d->caller.native;
+    assert_int_equal(wcodec_gru_run(gru, &input, &output, &err), WCODEC_ERROR_USAGE);
+    assert_non_null(strstr(err.text, "the output's values is a buffer of 76 bytes: 80 are needed"));
+    input.steps = 2;
+    assert_int_equal(wcodec_gru_run(gru, &input, &output, &err), WCODEC_ERROR_USAGE);
+    assert_non_null(strstr(err.text, "values is a buffer of 16 bytes: 32 are needed"));
+    wcodec_gru_destroy(gru);
+    d->opened->backend->memory_free(x);
+    d->opened->backend->memory_free(out);
+    free(u.memory);
+}
+
 static void test_devices(void **state)
 {
     static const char *const names[] = {"fake", "opencl", "cuda"};
@@ -312,6 +382,9 @@ static void test_devices(void **state)
             try_shape(&d, &seed, small[k][0], small[k][1], runs, 3);
         for (size_t k = 0; k < sizeof large / sizeof large[0] && i == 2; k++)
             try_shape(&d, &seed, large[k][0], large[k][1], k < 6 ? more : runs, 2);
+        try_file(&d, &seed);
+        if (i == 1)
+            try_opencl(&d, &seed);
         print_message("%s: went through\n", names[i]);
         end(&d);
         assert_int_equal(allocator.balance, 0);
