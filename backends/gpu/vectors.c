@@ -4,8 +4,9 @@
 #include "backends/gpu/vectors.h"
 
 enum {
-    TENSOR_DEPTH = 128, /* numbers of anchors in a stage: vectors_tensor.h */
-    TENSOR_PITCH = 4096 /* most numbers of a row */
+    TENSOR_DEPTH = 128,  /* numbers of anchors in a stage: vectors_tensor.h */
+    TENSOR_PITCH = 1024, /* most numbers of a row */
+    TOGETHER = 8         /* rows in local memory: vectors_tensor.h */
 };
 
 const char *const wcodec_vectors_kernel_names[WCODEC_VECTORS_KERNELS] = {
@@ -90,7 +91,7 @@ static void add(struct list *list, enum wcodec_vectors_kernel kernel, uint32_t g
                                            .arguments = list->arguments};
 }
 
-/* A row is in local memory for some of it. */
+/* Rows are in local memory for some of it. */
 static bool takes_tensor(const struct wcodec_vectors_step *step,
                          const struct wcodec_gpu_vectors_form *form)
 {
@@ -113,7 +114,9 @@ static void add_tensor(struct list *l, const struct wcodec_vectors_step *step,
     add(l, WCODEC_VECTORS_KERNEL_columns, l->arguments.bound_count, 12 * form->items);
     add(l, kernel, all, stages > 4 * form->items ? stages : 4 * form->items);
     add(l, WCODEC_VECTORS_KERNEL_decide, all < many ? all : many, 4 * form->items);
-    add(l, WCODEC_VECTORS_KERNEL_rescan, count < many ? count : many, 8 * form->items + 4 * pitch);
+    const uint32_t batches = divide_up(count, TOGETHER);
+    add(l, WCODEC_VECTORS_KERNEL_rescan, batches < many ? batches : many,
+        8 * form->items + 4 * TOGETHER * pitch);
     if (step->distances) {
         l->arguments.flags |= WCODEC_VECTORS_ALWAYS;
         add(l, WCODEC_VECTORS_KERNEL_distances, all, 16);

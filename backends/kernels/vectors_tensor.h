@@ -21,6 +21,9 @@
 
 #define WCODEC_VECTORS_NONE 0xffffffffu
 
+/* Rows that are compared with all anchors at once. */
+#define WCODEC_VECTORS_TOGETHER 8
+
 /* The length of what has this square, or somewhat more; squares are sums with errors. */
 WCODEC_DEVICE_FUNCTION float wcodec_vectors_length(float square)
 {
@@ -444,51 +447,74 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_decide_kernel(struct wcodec_warp *war
     wcodec_vectors_tell(warp, w, l, WCODEC_VECTORS_NEXT_CHANGES, changes);
 }
 
-/* Distance of the row in local memory to an anchor. */
-WCODEC_DEVICE_FUNCTION float wcodec_vectors_from_local(const WCODEC_GROUP_LOCAL float *row,
-                                                       const struct wcodec_vectors_launch *l,
-                                                       uint32_t anchor)
+/* Distances of rows in local memory to an anchor. */
+WCODEC_DEVICE_FUNCTION void wcodec_vectors_from_local(const WCODEC_GROUP_LOCAL float *rows,
+                                                      const struct wcodec_vectors_launch *l,
+                                                      uint32_t anchor, float *sum)
 {
     const WCODEC_GLOBAL float *to = wcodec_vectors_floats(l->anchors) + (uint64_t)anchor * l->pitch;
-    float sum = 0;
-    WCODEC_UNROLL_SOME
+    WCODEC_UNROLL_ALL
+    for (uint32_t r = 0; r < WCODEC_VECTORS_TOGETHER; r++)
+        sum[r] = 0;
+    WCODEC_UNROLL_NONE
     for (uint32_t at = 0; at < l->pitch; at += 8) {
-        float x[8], y[8];
-        WCODEC_TAKE_FLOATS(x, row + at);
-        WCODEC_TAKE_FLOATS(x + 4, row + at + 4);
+        float y[8];
         WCODEC_LOAD_FLOATS(y, to + at);
         WCODEC_LOAD_FLOATS(y + 4, to + at + 4);
-        sum = wcodec_vectors_add(sum, x, y);
+        WCODEC_UNROLL_ALL
+        for (uint32_t r = 0; r < WCODEC_VECTORS_TOGETHER; r++) {
+            float x[8];
+            WCODEC_TAKE_FLOATS(x, rows + r * l->pitch + at);
+            WCODEC_TAKE_FLOATS(x + 4, rows + r * l->pitch + at + 4);
+            sum[r] = wcodec_vectors_add(sum[r], x, y);
+        }
     }
-    return sum;
 }
 
-/* The rest: the nearest of all, a row to a work-group, in local memory after what the work-items
- * compare. */
+/* The rest: the nearest of all, some rows to a work-group, in local memory after what the
+ * work-items compare. */
 WCODEC_DEVICE_FUNCTION void wcodec_vectors_rescan_kernel(struct wcodec_warp *warp,
                                                          const struct wcodec_vectors_item *w,
                                                          const struct wcodec_vectors_launch *l)
 {
     const uint32_t count = wcodec_vectors_words(l->result)[WCODEC_VECTORS_HARDEST];
+    const WCODEC_GLOBAL uint32_t *rest = wcodec_vectors_words(l->rest);
     WCODEC_GROUP_LOCAL float *near = (WCODEC_GROUP_LOCAL float *)(w->shared + w->items);
     uint32_t changes = 0;
-    for (uint32_t i = w->group; i < count; i += w->groups) {
-        const uint32_t row = wcodec_vectors_words(l->rest)[i];
-        uint32_t best = WCODEC_VECTORS_NONE;
-        float least = wcodec_bits_float(0x7f800000u), most;
-        for (uint32_t j = w->item; j < l->pitch; j += w->items)
-            near[j] = wcodec_vectors_element(l, (uint64_t)row * l->pitch + j);
+    for (uint32_t i = w->group * WCODEC_VECTORS_TOGETHER; i < count;
+         i += w->groups * WCODEC_VECTORS_TOGETHER) {
+        const uint32_t left = count - i,
+                       rows = left < WCODEC_VECTORS_TOGETHER ? left : WCODEC_VECTORS_TOGETHER;
+        uint32_t best[WCODEC_VECTORS_TOGETHER];
+        float least[WCODEC_VECTORS_TOGETHER];
+        for (uint32_t j = w->item; j < WCODEC_VECTORS_TOGETHER * l->pitch; j += w->items) {
+            const uint32_t r = j / l->pitch;
+            near[j] = wcodec_vectors_element(l, (uint64_t)rest[i + (r < rows ? r : 0)] * l->pitch +
+                                                    j % l->pitch);
+        }
         WCODEC_SYNC_ITEMS(warp);
+        WCODEC_UNROLL_ALL
+        for (uint32_t r = 0; r < WCODEC_VECTORS_TOGETHER; r++) {
+            best[r] = WCODEC_VECTORS_NONE;
+            least[r] = wcodec_bits_float(0x7f800000u);
+        }
         for (uint32_t k = w->item; k < l->anchor_count; k += w->items) {
-            const float d = wcodec_vectors_from_local(near, l, k);
-            if (d < least) {
-                least = d;
-                best = k;
+            float sum[WCODEC_VECTORS_TOGETHER];
+            wcodec_vectors_from_local(near, l, k, sum);
+            WCODEC_UNROLL_ALL
+            for (uint32_t r = 0; r < WCODEC_VECTORS_TOGETHER; r++) {
+                best[r] = sum[r] < least[r] ? k : best[r];
+                least[r] = sum[r] < least[r] ? sum[r] : least[r];
             }
         }
-        best = wcodec_vectors_farthest(warp, w, false, -least, best, &most);
-        if (w->item == 0)
-            changes += wcodec_vectors_settle(l, row, best);
+        WCODEC_UNROLL_ALL
+        for (uint32_t r = 0; r < WCODEC_VECTORS_TOGETHER; r++) {
+            float most;
+            const uint32_t anchor =
+                wcodec_vectors_farthest(warp, w, false, -least[r], best[r], &most);
+            if (w->item == 0 && r < rows)
+                changes += wcodec_vectors_settle(l, rest[i + r], anchor);
+        }
         WCODEC_SYNC_ITEMS(warp);
     }
     wcodec_vectors_tell(warp, w, l, WCODEC_VECTORS_NEXT_CHANGES, changes);
