@@ -239,7 +239,12 @@ WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
     WCODEC_VECTORS_LAUNCHED(name, 2, wcodec_vectors_tensor_kernel(held, warp, w, l))
 #define WCODEC_VECTORS_BESIDE(name, arguments) WCODEC_VECTORS_PLAIN(name, arguments)
 #else
-#define WCODEC_VECTORS_TENSOR(name, held) WCODEC_VECTORS_LAUNCHED(name, 1, (void)w)
+#define WCODEC_VECTORS_TENSOR(name, held) \
+    extern "C" __global__ void wcodec_vectors_##name( \
+        const __grid_constant__ wcodec_vectors_launch launch) \
+    { \
+        (void)launch; \
+    }
 #define WCODEC_VECTORS_BESIDE(name, arguments) WCODEC_VECTORS_TENSOR(name, 0)
 #endif
 #include "backends/kernels/vectors.def"
