@@ -190,11 +190,12 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_stream_before(struct wcodec_warp *warp, u
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_stream_put(struct wcodec_warp *warp, uint32_t words,
                                                   uint32_t at, uint32_t v, uint32_t count)
 {
-    const uint32_t to = words + 4 * (at >> 5), shift = at & 31;
-    if (count != 0)
-        wcodec_shared_add(warp, to, v << shift);
-    if (shift + count > 32)
-        wcodec_shared_add(warp, to + 4, v >> (32 - shift));
+    const uint32_t to = words + 4 * (at >> 5);
+    const uint64_t wide = (uint64_t)v << (at & 31);
+    if ((uint32_t)wide != 0)
+        wcodec_shared_add(warp, to, (uint32_t)wide);
+    if (wide >> 32 != 0)
+        wcodec_shared_add(warp, to + 4, (uint32_t)(wide >> 32));
     return at + count;
 }
 
@@ -233,11 +234,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_write(struct wcodec_warp *warp,
         wcodec_stream_put_number(warp, words, at, &e.gap);
         wcodec_stream_put_number(warp, words, at + e.gap.length + e.gap.below, &e.value);
         wcodec_sync_warp(warp);
-        for (uint32_t i = lane; i < whole; i += 32) {
+        const bool last = begin + 32 > t->count;
+        const uint32_t ready = whole + (last && ((filled + all) & 31) != 0 ? 1 : 0);
+        for (uint32_t i = lane; i < ready; i += 32) {
             const uint32_t v = wcodec_shared_u32(warp, words + 4 * i);
-            if (written + i == 0)
-                wcodec_atomic_add(to, v);
-            else if (written + i < room) /* unless its size is wrong */
+            if (written + i >= room) /* its size is wrong */
+                continue;
+            if (written + i == 0 || i == whole)
+                wcodec_atomic_add(to + written + i, v);
+            else
                 to[written + i] = v;
         }
         held = wcodec_shared_u32(warp, words + 4 * whole);
@@ -245,8 +250,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_write(struct wcodec_warp *warp,
         written += whole;
         filled = (filled + all) & 31;
     }
-    if (lane == 0 && filled != 0 && written < room)
-        wcodec_atomic_add(to + written, held);
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_stream_kernel(struct wcodec_warp *warp,
