@@ -22,7 +22,7 @@ cu_result wcodec_cuda_find_vectors(struct wcodec_device *d)
 static bool supports(struct wcodec_device *device, const struct wcodec_vectors_shape *shape)
 {
     (void)device;
-    return shape->rows < (uint64_t)1 << 31;
+    return shape->rows <= WCODEC_GPU_VECTORS_ROWS;
 }
 
 static wcodec_status run(struct wcodec_queue *q, const struct wcodec_vectors_step *step,

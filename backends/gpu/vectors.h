@@ -26,7 +26,10 @@ extern const char *const wcodec_vectors_kernel_names[WCODEC_VECTORS_KERNELS];
 #define WCODEC_GPU_VECTORS_SHARED(items) \
     (8u * WCODEC_VECTORS_SORTED + 8u * ((items) > 32u ? (items) : 32u))
 
-enum { WCODEC_GPU_VECTORS_LAUNCHES = 8 }; /* of a step at most */
+enum {
+    WCODEC_GPU_VECTORS_LAUNCHES = 8,  /* of a step at most */
+    WCODEC_GPU_VECTORS_ROWS = 1 << 30 /* most, which may all be one anchor's */
+};
 
 struct wcodec_gpu_vectors_launch {
     enum wcodec_vectors_kernel kernel;

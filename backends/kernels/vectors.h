@@ -114,13 +114,16 @@ WCODEC_DEVICE_FUNCTION float wcodec_vectors_to_anchor_of(const uint32_t format,
 {
     const WCODEC_GLOBAL float *to = wcodec_vectors_floats(l->anchors) + (uint64_t)anchor * l->pitch;
     float sum = 0;
-    WCODEC_UNROLL_SOME
-    for (uint32_t at = 0; at < l->pitch; at += 8) {
-        float x[8], y[8];
-        wcodec_vectors_load(format, l, row, at, x);
-        WCODEC_LOAD_FLOATS(y, to + at);
-        WCODEC_LOAD_FLOATS(y + 4, to + at + 4);
-        sum = wcodec_vectors_add(sum, x, y);
+    for (uint32_t begin = 0; begin < l->pitch; begin += 32) {
+        WCODEC_UNROLL_ALL
+        for (uint32_t eight = 0; eight < 4; eight++) {
+            const uint32_t at = begin + 8 * eight;
+            float x[8], y[8];
+            wcodec_vectors_load(format, l, row, at, x);
+            WCODEC_LOAD_FLOATS(y, to + at);
+            WCODEC_LOAD_FLOATS(y + 4, to + at + 4);
+            sum = wcodec_vectors_add(sum, x, y);
+        }
     }
     return sum;
 }
@@ -138,12 +141,15 @@ WCODEC_DEVICE_FUNCTION float wcodec_vectors_to_row_of(const uint32_t format,
                                                       uint32_t row, uint32_t other)
 {
     float sum = 0;
-    WCODEC_UNROLL_SOME
-    for (uint32_t at = 0; at < l->pitch; at += 8) {
-        float x[8], y[8];
-        wcodec_vectors_load(format, l, row, at, x);
-        wcodec_vectors_load(format, l, other, at, y);
-        sum = wcodec_vectors_add(sum, x, y);
+    for (uint32_t begin = 0; begin < l->pitch; begin += 32) {
+        WCODEC_UNROLL_ALL
+        for (uint32_t eight = 0; eight < 4; eight++) {
+            const uint32_t at = begin + 8 * eight;
+            float x[8], y[8];
+            wcodec_vectors_load(format, l, row, at, x);
+            wcodec_vectors_load(format, l, other, at, y);
+            sum = wcodec_vectors_add(sum, x, y);
+        }
     }
     return sum;
 }

@@ -143,15 +143,17 @@ static inline void wcodec_vectors_options_init(wcodec_vectors_options *options)
  * Takes, beside the rows, their size as binary32 (dimensions rounded up to a multiple of four) and
  * 16 bytes a row, and while the CPU looks for anchors to begin with, that size once more; of a
  * device's memory the rows (with dimensions rounded up to a multiple of 32), as F16 once more if
- * they are not, and 60 bytes a row.
+ * they are not, 60 bytes a row, and 6 for each number of an anchor; these count as well where the
+ * device's memory is the host's.
  *
  * *vectors belongs to the caller, who ends it by wcodec_vectors_destroy() before the context. On
  * failure nothing is left.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (shapes or options out of range; a row with an element that
  * is NaN, infinite or too large for F16, by its number), WCODEC_ERROR_UNSUPPORTED (another dtype),
- * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED, WCODEC_ERROR_DEVICE (it was
- * lost, and the context may not use the CPU). */
+ * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED, WCODEC_ERROR_BACKEND (the device
+ * that was asked for cannot be used), WCODEC_ERROR_DEVICE (it was lost, and the context may not use
+ * the CPU). */
 WCODEC_API wcodec_status wcodec_vectors_train(wcodec_context *context,
                                               const wcodec_vector_rows *rows,
                                               const wcodec_vectors_options *options,

@@ -125,19 +125,46 @@ static bool is_exact(const struct wcodec_vectors_work *work, wcodec_dtype dtype)
     return (double)most * (double)work->n <= 0x1p29;
 }
 
+/* Memory of the device, which counts where it is the host's. */
+static wcodec_status reserve(struct wcodec_vectors_device *d, uint64_t size,
+                             struct wcodec_memory **memory, wcodec_error *err)
+{
+    struct wcodec_opened *o = d->owner.device;
+    const bool counts = (o->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0;
+    if (counts && size > d->owner.limit)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "%s needs more memory than the limit of %" PRIu64 " bytes",
+                           d->owner.purpose, d->owner.context->limits.max_memory);
+    const wcodec_status status =
+        wcodec_opened_allocate(o, WCODEC_MEMORY_DEVICE, size, memory, err);
+    if (status == WCODEC_OK && counts)
+        d->owner.limit -= size;
+    return status;
+}
+
+/* What the limit of memory leaves beside the work's own. */
+static uint64_t left_of_limit(const struct wcodec_vectors_work *work)
+{
+    const uint64_t own = (uint64_t)work->n * (work->width * sizeof(float) + 16),
+                   most = work->context->limits.max_memory;
+    return most > own ? most - own : 0;
+}
+
 /* Memory for so many anchors, of which there are none then. */
 static wcodec_status make_room(struct wcodec_vectors_device *d, size_t anchors, wcodec_error *err)
 {
     const struct wcodec_backend *b = d->owner.device->backend;
     if (anchors <= d->room)
         return WCODEC_OK;
-    if (d->anchors != NULL)
+    if (d->anchors != NULL) {
         b->memory_free(d->anchors);
+        if ((d->owner.device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0)
+            d->owner.limit += d->places.anchors_size;
+    }
     d->anchors = NULL;
     d->room = (uint32_t)anchors;
     d->places = wcodec_vectors_places(&d->shape, anchors);
-    const wcodec_status status = wcodec_opened_allocate(d->owner.device, WCODEC_MEMORY_DEVICE,
-                                                        d->places.anchors_size, &d->anchors, err);
+    const wcodec_status status = reserve(d, d->places.anchors_size, &d->anchors, err);
     return status == WCODEC_OK ? zero(d, d->anchors, d->places.counts, anchors, 0, err) : status;
 }
 
@@ -149,10 +176,9 @@ static wcodec_status allocate(struct wcodec_vectors_device *d, size_t anchors, w
                    all = row * s->rows, anchor = 4 * (uint64_t)s->pitch,
                    chunk = all < CHUNK ? all : CHUNK;
     d->places = wcodec_vectors_places(s, anchors);
-    wcodec_status status = wcodec_opened_allocate(o, WCODEC_MEMORY_DEVICE, all, &d->rows, err);
+    wcodec_status status = reserve(d, all, &d->rows, err);
     if (status == WCODEC_OK)
-        status =
-            wcodec_opened_allocate(o, WCODEC_MEMORY_DEVICE, d->places.rows_size, &d->state, err);
+        status = reserve(d, d->places.rows_size, &d->state, err);
     if (status == WCODEC_OK)
         status = o->backend->queue_create(o->device, &d->queue, err);
     if (status == WCODEC_OK)
@@ -210,7 +236,7 @@ wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
     d->owner.context = work->context;
     d->owner.device = o;
     d->owner.purpose = "a device's training";
-    d->owner.limit = work->context->limits.max_memory;
+    d->owner.limit = left_of_limit(work);
     d->shape = shape;
     d->any_order = is_exact(work, rows->dtype);
     work->device = d;

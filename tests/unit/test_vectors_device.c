@@ -194,9 +194,10 @@ static void keep_line(void *opaque, wcodec_log_level level, const char *text)
         l->size += (size_t)snprintf(l->text + l->size, sizeof l->text - l->size, "%s\n", text);
 }
 
-/* NULL: there is no such device. */
-static wcodec_context *open_logged(const char *backend, struct support_allocator *allocator,
-                                   struct logged *logged, wcodec_error *err)
+/* most: bytes of memory that are allowed, 0: all. NULL: there is no such device. */
+static wcodec_context *open_logged(const char *backend, uint64_t most,
+                                   struct support_allocator *allocator, struct logged *logged,
+                                   wcodec_error *err)
 {
     wcodec_options options;
     wcodec_context *context;
@@ -204,6 +205,8 @@ static wcodec_context *open_logged(const char *backend, struct support_allocator
     wcodec_options_init(&options);
     options.backend = backend;
     options.threads = 2;
+    if (most != 0)
+        options.limits.max_memory = most;
     options.allocator = allocator->allocator;
     options.log = keep_line;
     options.log_opaque = logged;
@@ -266,7 +269,7 @@ static void test_devices(void **state)
         setenv("WCODEC_FAKE", "", 1);
         if (d > 0 && !support_load_plugin(names[d]))
             continue;
-        wcodec_context *context = open_logged(names[d], &allocator, &logged, NULL);
+        wcodec_context *context = open_logged(names[d], 0, &allocator, &logged, NULL);
         if (context == NULL) {
             print_message("%s: not tried\n", names[d]);
             assert_true(d > 0);
@@ -292,11 +295,12 @@ static void test_devices(void **state)
 static const struct set small = {WCODEC_DTYPE_F16,      PUBLISHED, 40, 8, 4, WCODEC_VECTORS_COMPAT,
                                  WCODEC_VECTORS_TRIMMED};
 
-/* What the CPU is left to do it does: no kernels, ones that do not compile, no memory. */
+/* What the CPU is left to do it does: no kernels, ones that do not compile, no memory of the
+ * device's, and a limit that has no room for what goes there (1920 bytes are the CPU's). */
 static void test_left_to_cpu(void **state)
 {
-    static const char *const modes[] = {"novectors", "late-nocoders", "memory-1",
-                                        "memory-2",  "memory-3",      "memory-4"};
+    static const char *const modes[] = {"novectors", "late-nocoders", "memory-1", "memory-2",
+                                        "memory-3",  "memory-4",      ""};
     wcodec_vector_rows rows;
     wcodec_error err = {0};
     (void)state;
@@ -309,7 +313,8 @@ static void test_left_to_cpu(void **state)
         struct support_allocator allocator;
         struct logged logged;
         setenv("WCODEC_FAKE", modes[i], 1);
-        wcodec_context *context = open_logged("fake", &allocator, &logged, &err);
+        wcodec_context *context =
+            open_logged("fake", *modes[i] ? 0 : 4000, &allocator, &logged, &err);
         assert_non_null(context);
         wcodec_vectors *got = train_well(context, &small, &rows, &on_device);
         expect_same(got, &on_device, want, &on_cpu);
@@ -337,7 +342,7 @@ static bool lost_at(unsigned at, const char *backend, const struct set *s,
     wcodec_error err = {0};
     snprintf(mode, sizeof mode, "lost-%u", at);
     setenv("WCODEC_FAKE", mode, 1);
-    wcodec_context *context = open_logged(backend, &allocator, &logged, &err);
+    wcodec_context *context = open_logged(backend, 0, &allocator, &logged, &err);
     assert_non_null(context);
     const wcodec_status status = train(context, s, rows, &on_device, &got, &err);
     const bool lost = strstr(logged.text, "is used no more") != NULL;
