@@ -8,10 +8,14 @@
  *     noadopt, nopinned, nopeers: from the beginning
  *   library: its products are said to be by a library
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
- *     late-undone, late-peer, late-miscodes, late-misorders, late-missizes, late-nocoders: after
- * the known answers, so that the core trusts it memory-N: its N-th allocation (memory, queue,
- * event, batch) after them, and only that lost-N: every call from the N-th after them on silent-N:
- * from the N-th call on nothing is done any more; waiting says so
+ *     late-undone, late-peer, late-miscodes, late-misorders, late-missizes, late-mistallies,
+ *     late-nocoders: after the known answers, so that the core trusts it
+ *
+ *   memory-N: its N-th allocation (memory, queue, event, batch) after them, and only that
+ *
+ *   lost-N: every call from the N-th after them on
+ *
+ *   silent-N: from the N-th call on nothing is done any more; waiting says so
  *
  * It has two devices, and each refuses what belongs to the other. Several contexts may use it, if
  * they are created one after the other. */
@@ -691,7 +695,18 @@ static wcodec_status fake_find(struct wcodec_queue *queue, const struct wcodec_t
     wcodec_status status = before_delta(queue, c->elements, err);
     if (status == WCODEC_OK)
         status = check_owner(queue, c->base, err);
-    return status == WCODEC_OK ? wcodec_emulated_deltas.find(queue, c, err) : status;
+    if (status == WCODEC_OK)
+        status = wcodec_emulated_deltas.find(queue, c, err);
+    /* The longest gaps' class. */
+    for (unsigned i = WCODEC_CHANGES_GAPS;
+         i-- > 0 && status == WCODEC_OK && is_late("late-mistallies");) {
+        uint8_t *const count = c->work->data + 4 * (size_t)i;
+        const bool any = (count[0] | count[1] | count[2] | count[3]) != 0;
+        memset(count, 0, 4);
+        if (any)
+            break;
+    }
+    return status;
 }
 
 static wcodec_status fake_size(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,

@@ -83,13 +83,18 @@ static inline void wcodec_delta_encode_options_init(wcodec_delta_encode_options 
  *
  * Tensors in the host's memory are read where they are. Of both snapshots in one device's memory
  * (CUDA, and OpenCL devices that are no processors), those of 1 MiB and more at offsets that are
- * multiples of 16 are hashed and compared there; what differs comes to the host, which codes it,
- * where no more than one element in 16 does in any tile of 16384 or 65536. That takes pinned memory
- * for these elements, old and new ones, and 2 bytes for each, of four tensors at once, and on the
- * device at most three eighths of a tensor, or of 512 MiB of elements of 16 bits. Of any other
- * tensor, and with a limit of memory of all, it and the one it is matched with are brought to the
- * host at a time; WCODEC_LOG_INFO says why. Memory beside that: as a writer takes
- * (wcodec/writer.h), and the message.
+ * multiples of 16 are hashed, compared and coded there, where no more than one element in 16
+ * differs in any tile of 16384 or 65536; only streams and 40 bytes a tile come to the host, in
+ * pinned memory, of four tensors at once. On the device that takes a quarter of a tensor at most (3
+ * sixteenths of elements of 16 bits and more), and twice the streams. Of any other tensor, and with
+ * a limit of memory of all, it and the one it is matched with are brought to the host at a time;
+ * WCODEC_LOG_INFO says why. Memory beside that: as a writer takes (wcodec/writer.h), and the
+ * message. A device keeps up to 512 MiB of pinned memory, and as much of its own, for the next
+ * calls, of loading and saving, too.
+ *
+ * Unless options->encode says no_verify, streams are decoded by the device that made them, and
+ * compared with what it found to differ; that it found all is proven by the receiver, who compares
+ * the hash of each result.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (an item, option or queue that is wrong, or two items of
  * one name), WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO (of `write`), WCODEC_ERROR_LIMIT,

@@ -221,7 +221,8 @@ static void check_task(void *argument, size_t group)
     struct wcodec_delta_work *w = argument;
     const uint8_t *at = w->streams[group];
     for (size_t i = group * WCODEC_DELTA_GROUP; i < wcodec_delta_group_end(w, group); i++) {
-        w->tiles[i].check = w->tiles[i].size != 0 ? wcodec_delta_check(at, w->tiles[i].size) : 0;
+        if (w->tiles[i].mode == WCODEC_DELTA_SPARSE)
+            w->tiles[i].check = wcodec_delta_check(at, w->tiles[i].size);
         at += w->tiles[i].size;
     }
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    TILES_MOST = 1 << 20,
+    TILES_MOST = 1 << 19,              /* of 4096 changes each at most, which 32 bits count */
     HALF = WCODEC_SAVE_LANE_BYTES / 2, /* of a lane's memory: what comes first, and streams */
     STREAMS_LEAST = 1 << 16,
     WORKERS = 4,
@@ -153,8 +153,9 @@ static void put_code(const struct comparing *k, const struct wcodec_delta_code *
 {
     uint8_t *const words = k->head + k->work.words + (values ? 4 * WCODEC_CHANGES_GAPS : 0),
                    *const table = k->head + k->work.codes + (values ? 2 * WCODEC_PATCH_CODE : 0);
-    for (unsigned i = 0; i < code->count; i++) {
-        const uint32_t word = code->single || code->lengths[i] == 0
+    const unsigned classes = values ? WCODEC_CHANGES_VALUES : WCODEC_CHANGES_GAPS;
+    for (unsigned i = 0; i < classes; i++) {
+        const uint32_t word = code->single || i >= code->count || code->lengths[i] == 0
                                   ? 0
                                   : code->words[i] | (uint32_t)code->lengths[i] << 16;
         memcpy(words + (size_t)4 * i, &word, sizeof word);
@@ -285,6 +286,8 @@ static wcodec_status code_streams(void *opaque, const struct wcodec_delta_code *
     k->status = measure(k, streams->sizes, &k->reason);
     if (k->status == WCODEC_OK)
         k->status = bring(k, verify, streams, &k->reason);
+    k->status = wcodec_save_lane_end(k->r, k->lane, k->status, &k->reason);
+    k->lane = NULL; /* others may have it while the rest is done */
     return k->status;
 }
 
@@ -359,7 +362,8 @@ static wcodec_status code(void *opaque, const struct wcodec_encode_settings *set
         k.status = wcodec_save_lane_take(k.r, &k.lane, &k.reason);
     if (k.status == WCODEC_OK) {
         status = code_in_lane(&k, settings, what, coded, done, err);
-        k.status = wcodec_save_lane_end(k.r, k.lane, k.status, &k.reason);
+        if (k.lane != NULL)
+            k.status = wcodec_save_lane_end(k.r, k.lane, k.status, &k.reason);
     }
     end(&k);
     if (k.status == WCODEC_OK)

@@ -135,8 +135,7 @@ static wcodec_status reserve(struct wcodec_vectors_device *d, uint64_t size,
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "%s needs more memory than the limit of %" PRIu64 " bytes",
                            d->owner.purpose, d->owner.context->limits.max_memory);
-    const wcodec_status status =
-        wcodec_opened_allocate(o, WCODEC_MEMORY_DEVICE, size, memory, err);
+    const wcodec_status status = wcodec_opened_allocate(o, WCODEC_MEMORY_DEVICE, size, memory, err);
     if (status == WCODEC_OK && counts)
         d->owner.limit -= size;
     return status;
