@@ -4,6 +4,8 @@
 /* The AVX2 level: the nearest anchor. */
 #include "backends/cpu/x86/floats256.h"
 
+#include <stdint.h>
+
 INLINE void lanes_keep(lanes_t distance, unsigned first, float *best, void *index)
 {
     const __m256i numbers =

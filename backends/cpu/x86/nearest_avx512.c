@@ -4,6 +4,8 @@
 /* The AVX-512 level: the nearest anchor. */
 #include "backends/cpu/x86/floats512.h"
 
+#include <stdint.h>
+
 INLINE void lanes_keep(lanes_t distance, unsigned first, float *best, void *index)
 {
     const __m512i numbers =
