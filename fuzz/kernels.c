@@ -165,12 +165,12 @@ static enum wcodec_tile_fault decode_tile(const struct wcodec_fixed *f, const ui
     if (fault != WCODEC_TILE_OK)
         return fault;
     const uint8_t *spilled = payload + f->spilled_begin + 4 * list.spilled_first;
-    if (wcodec_fixed_tile_check(f, record, spilled, list.spilled_count) !=
-        wcodec_load_u32(payload + f->checks_begin + 4 * tile))
-        return WCODEC_TILE_CHECK;
     fault = wcodec_fixed_list_check(&list, spilled);
     if (fault != WCODEC_TILE_OK)
         return fault;
+    if (wcodec_fixed_tile_check(f, record, spilled, list.spilled_count) !=
+        wcodec_load_u32(payload + f->checks_begin + 4 * tile))
+        return WCODEC_TILE_CHECK;
     wcodec_fixed_tile_decode(f, record, &list, payload + WCODEC_FIXED_ROWS * band, spilled,
                              elements, 2 * WCODEC_FIXED_COLUMNS);
     for (unsigned y = 0; y < wcodec_fixed_height(f, band); y++)
