@@ -206,6 +206,9 @@ wcodec_status wcodec_opencl_program_build(const struct wcodec_device *device,
                                           enum wcodec_opencl_variant variant, const char *more,
                                           struct wcodec_opencl_program *p, wcodec_error *err);
 
+/* Items of a work-group of kernels that take any number: fewer where the device has not so many, or
+ * is a processor. */
+unsigned wcodec_opencl_items(const struct wcodec_device *d, unsigned wanted);
 /* Local memory that a work-group of so many work-items may have, besides pointers to buffers. */
 uint32_t wcodec_opencl_local_memory(const struct wcodec_device *device, unsigned buffers,
                                     unsigned items);

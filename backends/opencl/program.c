@@ -19,6 +19,7 @@
 
 enum {
     BUFFERS_MOST = 520,
+    ITEMS_OF_PROCESSORS = 64,
     FAST_EXTRA = 64,   /* what else is in local memory, besides pointers to buffers */
     GROUPS_MOST = 8,   /* work-groups that a unit is given at a time */
     UNITS_ITEMS = 128, /* of the kernels of units: a tile has eight at least to share */
@@ -196,6 +197,17 @@ static wcodec_status build_sub_groups(const struct wcodec_device *d,
     d->cl->clReleaseProgram(p->program);
     p->program = NULL;
     return d->host->fail(err, WCODEC_ERROR_BACKEND, "its sub-groups have less than 32 work-items");
+}
+
+unsigned wcodec_opencl_items(const struct wcodec_device *d, unsigned wanted)
+{
+    size_t most = 0;
+    if (d->id->type == CL_DEVICE_TYPE_CPU)
+        wanted = ITEMS_OF_PROCESSORS;
+    if (d->cl->clGetDeviceInfo(d->id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof most, &most,
+                               NULL) != CL_SUCCESS)
+        return ITEMS_OF_PROCESSORS;
+    return most < wanted ? (unsigned)most : wanted;
 }
 
 uint32_t wcodec_opencl_local_memory(const struct wcodec_device *d, unsigned buffers, unsigned items)

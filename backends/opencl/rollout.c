@@ -6,16 +6,11 @@
  * made when it is needed first. */
 #include "backends/opencl/opencl.h"
 
-enum { ITEMS = 512, ITEMS_OF_PROCESSORS = 64 };
+enum { ITEMS = 512 };
 
 static unsigned items_of(const struct wcodec_device *d)
 {
-    const unsigned wanted = d->id->type == CL_DEVICE_TYPE_CPU ? ITEMS_OF_PROCESSORS : ITEMS;
-    size_t most = 0;
-    if (d->cl->clGetDeviceInfo(d->id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof most, &most,
-                               NULL) != CL_SUCCESS)
-        return ITEMS_OF_PROCESSORS;
-    return most < wanted ? (unsigned)most : wanted;
+    return wcodec_opencl_items(d, ITEMS);
 }
 
 static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *sizes,

@@ -9,7 +9,6 @@
 
 enum {
     ITEMS = 256,
-    ITEMS_OF_PROCESSORS = 64,
     ITEMS_LEAST = 32,
     PLAIN = WCODEC_VECTORS_KERNEL_tensor,
     ALL = WCODEC_VECTORS_KERNELS
@@ -17,12 +16,7 @@ enum {
 
 static unsigned items_of(const struct wcodec_device *d)
 {
-    const unsigned wanted = d->id->type == CL_DEVICE_TYPE_CPU ? ITEMS_OF_PROCESSORS : ITEMS;
-    size_t most = 0;
-    if (d->cl->clGetDeviceInfo(d->id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof most, &most,
-                               NULL) != CL_SUCCESS)
-        return ITEMS_OF_PROCESSORS;
-    return most < wanted ? (unsigned)most : wanted;
+    return wcodec_opencl_items(d, ITEMS);
 }
 
 /* Those of NVIDIA that take F16 as the kernels have it. */

@@ -193,3 +193,12 @@ void support_smooth_write(const wcodec_encode_options *options, struct support_s
     wcodec_writer_destroy(writer);
     wcodec_context_destroy(context);
 }
+
+void support_keep_line(void *opaque, wcodec_log_level level, const char *text)
+{
+    struct support_log *lines = opaque;
+    (void)level;
+    if (lines->size < sizeof lines->text)
+        lines->size += (size_t)snprintf(lines->text + lines->size, sizeof lines->text - lines->size,
+                                        "%s\n", text);
+}

@@ -50,4 +50,13 @@ void support_smooth_write(const wcodec_encode_options *options, struct support_s
 const uint8_t *support_loaded_bytes(const struct support_loaded *m, const wcodec_reader *reader,
                                     uint64_t i, uint64_t *size);
 
+/* The log's lines, one after the other, as far as there is room. */
+struct support_log {
+    char text[8192];
+    size_t size;
+};
+
+/* A context's log, to such lines. */
+void support_keep_line(void *opaque, wcodec_log_level level, const char *text);
+
 #endif

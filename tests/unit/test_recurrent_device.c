@@ -153,20 +153,6 @@ static const struct sizes large[] = {
     {WCODEC_RSSM_PRODUCTION, 1, 4096, 4096, 64, 3}, {WCODEC_RSSM_PRODUCTION, 1, 200, 32, 4096, 5},
 };
 
-/* The log's lines, one after the other, as far as there is room. */
-struct logged {
-    char text[8192];
-    size_t size;
-};
-
-static void keep_line(void *opaque, wcodec_log_level level, const char *text)
-{
-    struct logged *l = opaque;
-    (void)level;
-    if (l->size < sizeof l->text)
-        l->size += (size_t)snprintf(l->text + l->size, sizeof l->text - l->size, "%s\n", text);
-}
-
 static struct said on_cpu, on_device, again;
 
 /* Where rollouts begin. */
@@ -224,7 +210,7 @@ static void test_devices(void **state)
     (void)state;
     for (size_t d = 0; d < sizeof names / sizeof names[0]; d++) {
         struct support_allocator allocator;
-        struct logged logged = {.size = 0};
+        struct support_log logged = {.size = 0};
         wcodec_options options;
         wcodec_context *context;
         setenv("WCODEC_FAKE", "", 1);
@@ -235,7 +221,7 @@ static void test_devices(void **state)
         options.backend = names[d];
         options.threads = 2;
         options.allocator = allocator.allocator;
-        options.log = keep_line;
+        options.log = support_keep_line;
         options.log_opaque = &logged;
         options.log_level = WCODEC_LOG_INFO;
         if (wcodec_context_create(&options, &context, NULL) != WCODEC_OK) {
@@ -256,7 +242,7 @@ static void test_devices(void **state)
 }
 
 static wcodec_context *open_logged(const char *backend, struct support_allocator *allocator,
-                                   struct logged *logged)
+                                   struct support_log *logged)
 {
     wcodec_options options;
     wcodec_context *context;
@@ -266,10 +252,10 @@ static wcodec_context *open_logged(const char *backend, struct support_allocator
     options.backend = backend;
     options.threads = 1;
     options.allocator = allocator->allocator;
-    options.log = keep_line;
+    options.log = support_keep_line;
     options.log_opaque = logged;
     options.log_level = WCODEC_LOG_INFO;
-    *logged = (struct logged){.size = 0};
+    *logged = (struct support_log){.size = 0};
     if (wcodec_context_create(&options, &context, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     return context;
@@ -289,7 +275,7 @@ static void test_left_to_cpu(void **state)
         skip();
     make(&m, &n);
     for (unsigned i = 0; i < 3; i++) {
-        struct logged lines;
+        struct support_log lines;
         struct support_allocator allocator;
         setenv("WCODEC_FAKE", i < 2 ? modes[i] : "", 1);
         support_load_plugin(NULL);
@@ -318,7 +304,7 @@ static void test_traced(void **state)
 {
     const struct sizes n = {WCODEC_RSSM_PRODUCTION, 2, 40, 8, 16, 5};
     struct model m;
-    struct logged lines = {.size = 0};
+    struct support_log lines = {.size = 0};
     wcodec_options options;
     wcodec_context *context;
     wcodec_error err;
@@ -332,7 +318,7 @@ static void test_traced(void **state)
     wcodec_options_init(&options);
     options.backend = "fake";
     options.threads = 1;
-    options.log = keep_line;
+    options.log = support_keep_line;
     options.log_opaque = &lines;
     options.log_level = WCODEC_LOG_DEBUG;
     assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
@@ -360,7 +346,7 @@ static void test_traced(void **state)
 static bool lost_at(unsigned at, const struct model *m, const char *backend)
 {
     char mode[32];
-    struct logged lines;
+    struct support_log lines;
     struct support_allocator allocator;
     wcodec_rssm_options o;
     wcodec_rssm *rssm = NULL;

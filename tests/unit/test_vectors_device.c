@@ -180,23 +180,9 @@ static const struct set large[] = {
     {WCODEC_DTYPE_BF16, BLOBS, 5000, 2, 1, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
 };
 
-/* The log's lines, one after the other, as far as there is room. */
-struct logged {
-    char text[8192];
-    size_t size;
-};
-
-static void keep_line(void *opaque, wcodec_log_level level, const char *text)
-{
-    struct logged *l = opaque;
-    (void)level;
-    if (l->size < sizeof l->text)
-        l->size += (size_t)snprintf(l->text + l->size, sizeof l->text - l->size, "%s\n", text);
-}
-
 /* most: bytes of memory that are allowed, 0: all. NULL: there is no such device. */
 static wcodec_context *open_logged(const char *backend, uint64_t most,
-                                   struct support_allocator *allocator, struct logged *logged,
+                                   struct support_allocator *allocator, struct support_log *logged,
                                    wcodec_error *err)
 {
     wcodec_options options;
@@ -208,10 +194,10 @@ static wcodec_context *open_logged(const char *backend, uint64_t most,
     if (most != 0)
         options.limits.max_memory = most;
     options.allocator = allocator->allocator;
-    options.log = keep_line;
+    options.log = support_keep_line;
     options.log_opaque = logged;
     options.log_level = WCODEC_LOG_INFO;
-    *logged = (struct logged){.size = 0};
+    *logged = (struct support_log){.size = 0};
     return wcodec_context_create(&options, &context, err) == WCODEC_OK ? context : NULL;
 }
 
@@ -265,7 +251,7 @@ static void test_devices(void **state)
     (void)state;
     for (size_t d = 0; d < sizeof names / sizeof names[0]; d++) {
         struct support_allocator allocator;
-        struct logged logged;
+        struct support_log logged;
         setenv("WCODEC_FAKE", "", 1);
         if (d > 0 && !support_load_plugin(names[d]))
             continue;
@@ -311,7 +297,7 @@ static void test_left_to_cpu(void **state)
     wcodec_vectors *want = train_well(cpu, &small, &rows, &on_cpu);
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         struct support_allocator allocator;
-        struct logged logged;
+        struct support_log logged;
         setenv("WCODEC_FAKE", modes[i], 1);
         wcodec_context *context =
             open_logged("fake", *modes[i] ? 0 : 4000, &allocator, &logged, &err);
@@ -337,7 +323,7 @@ static bool lost_at(unsigned at, const char *backend, const struct set *s,
 {
     char mode[32];
     struct support_allocator allocator;
-    struct logged logged;
+    struct support_log logged;
     wcodec_vectors *got = NULL;
     wcodec_error err = {0};
     snprintf(mode, sizeof mode, "lost-%u", at);
