@@ -494,28 +494,44 @@ stage_nehalem () {
 # cross_names TRIPLET: what Debian's multi-arch and qemu call it
 cross_names () {
     multiarch=$1 processor=${1%%-*}
-    [ "$processor" != i686 ] || multiarch=i386-linux-gnu processor=i386
+    case $processor in
+    i686) multiarch=i386-linux-gnu processor=i386 ;;
+    powerpc64le) processor=ppc64le ;;
+    esac
 }
 
-# cross_configure STAGE TRIPLET DEBIAN-ARCHITECTURE: for another processor. Its libraries come from
-# Debian's multi-arch, where that is at hand.
-cross_configure () {
-    if ! command -v "$2-gcc" >/dev/null || ! command -v apt-get >/dev/null; then
-        skipped "$1" "no cross compiler"
+# libraries_ready STAGE COMPILER TRIPLET [DEBIAN-ARCHITECTURE]: in $sysroot, from Debian's multi-arch,
+# or, where none is given, by that compiler from the distribution's sources
+libraries_ready () {
+    if ! command -v "$2" >/dev/null || ! command -v apt-get >/dev/null; then
+        skipped "$1" "no $2"
         return 1
     fi
-    cross_names "$2"
-    sysroot=$top/build/sysroot-$3
-    if [ ! -d "$sysroot/usr/include" ]; then
-        one "$1" "libraries" scripts/cross-sysroot "$3" "$sysroot" || return
+    sysroot=$top/build/sysroot-${4:-$3}
+    [ ! -d "$sysroot/usr/include" ] || return 0
+    if [ $# -gt 3 ]; then
+        one "$1" "libraries" scripts/cross-sysroot "$4" "$sysroot"
+    else
+        one "$1" "libraries from sources" scripts/cross-sources "$2" "$3" "$sysroot"
     fi
+}
+
+# cross_configure STAGE TRIPLET [DEBIAN-ARCHITECTURE]: for another processor
+cross_configure () {
+    cross_names "$2"
+    libraries_ready "$1" "$2-gcc" "$2" ${3:+"$3"} &&
+        sysroot_configure "$1" "$multiarch" --host="$2"
+}
+
+# sysroot_configure STAGE MULTIARCH ARGUMENT: with the libraries in $sysroot
+sysroot_configure () {
+    include=$sysroot/usr/include libraries=$sysroot/usr/lib
+    paths=$libraries/$2:$sysroot/lib/$2
     PKG_CONFIG_SYSROOT_DIR=$sysroot \
-        PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$multiarch/pkgconfig:$sysroot/usr/share/pkgconfig \
-        configure "$1" --host="$2" --with-cmocka --without-hwloc --without-lz4 --disable-shared \
-        --enable-static \
-        CPPFLAGS="-I$sysroot/usr/include -I$sysroot/usr/include/$multiarch" \
-        LDFLAGS="-L$sysroot/usr/lib/$multiarch -L$sysroot/lib/$multiarch \
--Wl,-rpath-link,$sysroot/usr/lib/$multiarch:$sysroot/lib/$multiarch"
+        PKG_CONFIG_LIBDIR=$libraries/$2/pkgconfig:$libraries/pkgconfig:$sysroot/usr/share/pkgconfig \
+        configure "$1" "$3" --with-cmocka --without-hwloc --without-lz4 --disable-shared \
+        --enable-static CPPFLAGS="-I$include -I$include/$2" \
+        LDFLAGS="-L$libraries/$2 -L$sysroot/lib/$2 -L$libraries -Wl,-rpath-link,$paths"
 }
 
 # cross_run STAGE TRIPLET PROGRAM...: under qemu
@@ -523,14 +539,15 @@ cross_run () {
     stage=$1 triplet=$2
     shift 2
     cross_names "$triplet"
+    paths=$sysroot/usr/lib/$multiarch:/usr/$triplet/lib
     for program; do
         one "$stage" "$program" timeout 3600 env QEMU_LD_PREFIX="/usr/$triplet" \
-            QEMU_SET_ENV="LD_LIBRARY_PATH=$sysroot/usr/lib/$multiarch:/usr/$triplet/lib" \
-            "qemu-$processor" "build/check-$stage/$program"
+            QEMU_SET_ENV="LD_LIBRARY_PATH=$paths" "qemu-$processor" \
+            "build/check-$stage/$program"
     done
 }
 
-# cross STAGE TRIPLET DEBIAN-ARCHITECTURE: all unit tests
+# cross STAGE TRIPLET [DEBIAN-ARCHITECTURE]: all unit tests
 cross () {
     cross_configure "$@" && compile "$1" && cross_run "$1" "$2" $(unit_tests "$1" .)
 }
@@ -578,6 +595,24 @@ stage_s390x () {
 # 32 bits of x86, without its kernels.
 stage_i386 () {
     cross i386 i686-linux-gnu i386
+}
+
+stage_ppc64el () {
+    cross ppc64el powerpc64le-linux-gnu ppc64el
+}
+
+# Not every release has an archive for it.
+stage_riscv64 () {
+    cross riscv64 riscv64-linux-gnu
+}
+
+# Another C library, which this machine's processor runs.
+stage_musl () {
+    libraries_ready musl musl-gcc "$(uname -m)-linux-musl" &&
+        sysroot_configure musl . CC=musl-gcc && compile musl || return
+    for program in $(unit_tests musl .); do
+        one musl "$program" timeout 3600 "build/check-musl/$program"
+    done
 }
 
 # Each target for its share of an hour, from the corpus that is kept.
