@@ -21,7 +21,8 @@ void wcodec_staging_release(struct wcodec_staging_owner *owner, struct wcodec_st
     *staging = (struct wcodec_staging){0};
 }
 
-static wcodec_status hold(struct wcodec_staging_owner *owner, uint64_t size, wcodec_error *err)
+wcodec_status wcodec_staging_hold(struct wcodec_staging_owner *owner, uint64_t size,
+                                  wcodec_error *err)
 {
     if (atomic_fetch_add(&owner->held, size) + size <= owner->limit)
         return WCODEC_OK;
@@ -70,7 +71,7 @@ wcodec_status wcodec_staging_reserve(struct wcodec_staging_owner *owner,
     if (status != WCODEC_OK)
         return wcodec_fail(err, status, "%s", e.text);
     if (visible) {
-        status = hold(owner, s.size, err);
+        status = wcodec_staging_hold(owner, s.size, err);
         if (status != WCODEC_OK) {
             s.data = NULL; /* it was not counted */
             wcodec_staging_release(owner, &s);

@@ -31,6 +31,11 @@ wcodec_status wcodec_staging_reserve(struct wcodec_staging_owner *owner,
                                      struct wcodec_staging *staging, enum wcodec_memory_kind kind,
                                      uint64_t size, wcodec_error *err);
 
+/* Count host memory of another kind, which the owner takes off `held` when it is freed.
+ * WCODEC_ERROR_LIMIT: there would be more than its limit; nothing is counted. */
+wcodec_status wcodec_staging_hold(struct wcodec_staging_owner *owner, uint64_t size,
+                                  wcodec_error *err);
+
 /* No queue may work on it any more. */
 void wcodec_staging_release(struct wcodec_staging_owner *owner, struct wcodec_staging *staging);
 

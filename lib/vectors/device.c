@@ -8,7 +8,6 @@
 #include "core/memory.h"
 #include "registry/staging.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -83,22 +82,31 @@ static wcodec_status zero(struct wcodec_vectors_device *d, struct wcodec_memory 
     return d->owner.device->backend->fill(d->queue, memory, at, element, 2, words, err);
 }
 
+static unsigned element_size(const struct wcodec_vectors_shape *s)
+{
+    return s->dtype == WCODEC_DTYPE_F32 ? 4 : 2;
+}
+
+/* Bytes of a row there. */
+static uint64_t row_size(const struct wcodec_vectors_shape *s)
+{
+    return element_size(s) * (uint64_t)s->pitch;
+}
+
 /* Row i as the device has it. */
 static void put_row(const struct wcodec_vectors_device *d, const wcodec_vector_rows *rows,
                     uint64_t i, uint8_t *to)
 {
-    const size_t element = d->shape.dtype == WCODEC_DTYPE_F32 ? 4 : 2,
-                 size = element * d->shape.dimensions;
+    const size_t size = (size_t)element_size(&d->shape) * d->shape.dimensions;
     memcpy(to, (const uint8_t *)rows->data + i * size, size);
-    memset(to + size, 0, element * d->shape.pitch - size);
+    memset(to + size, 0, (size_t)row_size(&d->shape) - size);
 }
 
 static wcodec_status upload(struct wcodec_vectors_device *d, const wcodec_vector_rows *rows,
                             wcodec_error *err)
 {
     const struct wcodec_backend *b = d->owner.device->backend;
-    const uint64_t row = (d->shape.dtype == WCODEC_DTYPE_F32 ? 4u : 2u) * (uint64_t)d->shape.pitch,
-                   most = d->host.size / row;
+    const uint64_t row = row_size(&d->shape), most = d->host.size / row;
     wcodec_status status = WCODEC_OK;
     for (uint64_t first = 0; first < rows->count && status == WCODEC_OK; first += most) {
         const uint64_t left = rows->count - first, count = left < most ? left : most;
@@ -125,28 +133,22 @@ static bool is_exact(const struct wcodec_vectors_work *work, wcodec_dtype dtype)
     return (double)most * (double)work->n <= 0x1p29;
 }
 
-/* Memory of the device, which counts where it is the host's. */
+/* Memory of the device counts where it is the host's. */
+static bool counts(const struct wcodec_vectors_device *d)
+{
+    return (d->owner.device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0;
+}
+
 static wcodec_status reserve(struct wcodec_vectors_device *d, uint64_t size,
                              struct wcodec_memory **memory, wcodec_error *err)
 {
-    struct wcodec_opened *o = d->owner.device;
-    const bool counts = (o->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0;
-    if (counts && size > d->owner.limit)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                           "%s needs more memory than the limit of %" PRIu64 " bytes",
-                           d->owner.purpose, d->owner.context->limits.max_memory);
-    const wcodec_status status = wcodec_opened_allocate(o, WCODEC_MEMORY_DEVICE, size, memory, err);
-    if (status == WCODEC_OK && counts)
-        d->owner.limit -= size;
+    wcodec_status status = counts(d) ? wcodec_staging_hold(&d->owner, size, err) : WCODEC_OK;
+    if (status != WCODEC_OK)
+        return status;
+    status = wcodec_opened_allocate(d->owner.device, WCODEC_MEMORY_DEVICE, size, memory, err);
+    if (status != WCODEC_OK && counts(d))
+        atomic_fetch_sub(&d->owner.held, size);
     return status;
-}
-
-/* What the limit of memory leaves beside the work's own. */
-static uint64_t left_of_limit(const struct wcodec_vectors_work *work)
-{
-    const uint64_t own = (uint64_t)work->n * (work->width * sizeof(float) + 16),
-                   most = work->context->limits.max_memory;
-    return most > own ? most - own : 0;
 }
 
 /* Memory for so many anchors, of which there are none then. */
@@ -157,8 +159,8 @@ static wcodec_status make_room(struct wcodec_vectors_device *d, size_t anchors, 
         return WCODEC_OK;
     if (d->anchors != NULL) {
         b->memory_free(d->anchors);
-        if ((d->owner.device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0)
-            d->owner.limit += d->places.anchors_size;
+        if (counts(d))
+            atomic_fetch_sub(&d->owner.held, d->places.anchors_size);
     }
     d->anchors = NULL;
     d->room = (uint32_t)anchors;
@@ -171,8 +173,7 @@ static wcodec_status allocate(struct wcodec_vectors_device *d, size_t anchors, w
 {
     const struct wcodec_vectors_shape *s = &d->shape;
     struct wcodec_opened *o = d->owner.device;
-    const uint64_t row = (s->dtype == WCODEC_DTYPE_F32 ? 4u : 2u) * (uint64_t)s->pitch,
-                   all = row * s->rows, anchor = 4 * (uint64_t)s->pitch,
+    const uint64_t all = row_size(s) * s->rows, anchor = 4 * (uint64_t)s->pitch,
                    chunk = all < CHUNK ? all : CHUNK;
     d->places = wcodec_vectors_places(s, anchors);
     wcodec_status status = reserve(d, all, &d->rows, err);
@@ -235,7 +236,8 @@ wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
     d->owner.context = work->context;
     d->owner.device = o;
     d->owner.purpose = "a device's training";
-    d->owner.limit = left_of_limit(work);
+    d->owner.limit = work->context->limits.max_memory;
+    d->owner.held = (uint64_t)work->n * (work->width * sizeof(float) + 16); /* the work's own */
     d->shape = shape;
     d->any_order = is_exact(work, rows->dtype);
     work->device = d;

@@ -112,22 +112,20 @@ def _write_stdout(content: bytes) -> None:
 
 
 def _write(
-    options: argparse.Namespace,
-    made: Sequence[tuple[str, Callable[[argparse.Namespace], bytes]]],
-    inputs: Sequence[str] = (),
+    made: Sequence[tuple[str, Callable[[], bytes]]], force: bool, inputs: Sequence[str]
 ) -> None:
     """Make each output that is not there, or is to be replaced."""
     for path, _ in made:
         if path != "-":
-            _check_output(path, options.force, inputs)
-    contents = [(path, make(options)) for path, make in made]
+            _check_output(path, force, inputs)
+    contents = [(path, make()) for path, make in made]
     for path, content in contents:
         if path == "-":
             _write_stdout(content)
             continue
         with replacing(path) as sink:
             sink(memoryview(content))
-            _check_output(path, options.force, inputs)
+            _check_output(path, force, inputs)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -141,12 +139,17 @@ def _run(options: argparse.Namespace) -> None:
             threads=options.threads,
         )
 
-    made: list[tuple[str, Callable[[argparse.Namespace], bytes]]] = []
+    made: list[tuple[str, Callable[[], bytes]]] = []
     if options.output is not None:
-        made.append((options.output, lambda _: make_page(report())))
+        made.append((options.output, lambda: make_page(report())))
     if options.png is not None:
-        made.append((options.png, lambda _: make_picture(report())))
-    _write(options, made, [*options.models, *options.original])
+        made.append((options.png, lambda: make_picture(report())))
+    _write(made, options.force, [*options.models, *options.original])
+
+
+def _run_vectors(options: argparse.Namespace) -> None:
+    made = (options.output, lambda: vectors_command.page(options))
+    _write([made], options.force, [options.rows])
 
 
 def _check_usage(options: argparse.Namespace) -> str | None:
@@ -166,9 +169,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run `wcodec report` with these arguments; the exit code."""
     if arguments[:1] == ["vectors"]:
         options = vectors_command.parser().parse_args(arguments[1:])
-        return _guarded(
-            lambda: _write(options, [(options.output, vectors_command.page)], [options.rows])
-        )
+        return _guarded(lambda: _run_vectors(options))
     made = parser()
     options = made.parse_args(arguments)
     wrong = _check_usage(options)
