@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,17 +31,17 @@
 #define WITH_ADDRESS_SANITIZER
 #endif
 
-/* How a fiber is left and entered. AddressSanitizer calls the system twice for a jump of the C
- * library or a switch of contexts: for it jumps are the compiler's, on a processor for which both
- * gcc and clang have them. */
-#if !defined(WITH_ADDRESS_SANITIZER)
-typedef jmp_buf jump_buffer;
-#define SET_JUMP(buffer) _setjmp(buffer)
-#define JUMP(buffer) _longjmp(buffer, 1)
-#elif defined(__x86_64__)
+/* How a fiber is left and entered. Jumps are the compiler's on a processor for which both gcc and
+ * clang have them, and the C library's elsewhere, for which AddressSanitizer calls the system
+ * twice, as it does for a switch of contexts. */
+#if defined(__x86_64__)
 typedef void *jump_buffer[5];
 #define SET_JUMP(buffer) __builtin_setjmp(buffer)
 #define JUMP(buffer) __builtin_longjmp(buffer, 1)
+#elif !defined(WITH_ADDRESS_SANITIZER)
+typedef jmp_buf jump_buffer;
+#define SET_JUMP(buffer) _setjmp(buffer)
+#define JUMP(buffer) _longjmp(buffer, 1)
 #endif
 
 /* Only pages that are touched take memory. */
@@ -109,8 +110,27 @@ bool wcodec_fibers_supported(void)
     return true;
 }
 
+static void release(struct wcodec_fibers *f)
+{
+    for (uint32_t i = 0; i < WCODEC_FIBERS_MAX; i++) {
+        if (f->lanes[i].map == NULL)
+            continue;
+        munmap(f->lanes[i].map, f->page + STACK_SIZE);
+    }
+    free(f);
+}
+
+/* Fibers that nobody uses, for the next launch: their stacks take longer to make than most launches
+ * do. */
+static _Atomic(struct wcodec_fibers *) idle[2];
+
 struct wcodec_fibers *wcodec_fibers_create(void)
 {
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
+        struct wcodec_fibers *kept = atomic_exchange(&idle[i], NULL);
+        if (kept != NULL)
+            return kept;
+    }
     struct wcodec_fibers *f = calloc(1, sizeof *f);
     if (f != NULL)
         f->page = (size_t)sysconf(_SC_PAGESIZE);
@@ -119,12 +139,22 @@ struct wcodec_fibers *wcodec_fibers_create(void)
 
 void wcodec_fibers_destroy(struct wcodec_fibers *f)
 {
-    for (uint32_t i = 0; i < WCODEC_FIBERS_MAX; i++) {
-        if (f->lanes[i].map == NULL)
-            continue;
-        munmap(f->lanes[i].map, f->page + STACK_SIZE);
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
+        struct wcodec_fibers *none = NULL;
+        if (atomic_compare_exchange_strong(&idle[i], &none, f))
+            return;
     }
-    free(f);
+    release(f);
+}
+
+/* When the plugin is unloaded, or the process ends. */
+static __attribute__((destructor)) void release_idle(void)
+{
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
+        struct wcodec_fibers *kept = atomic_exchange(&idle[i], NULL);
+        if (kept != NULL)
+            release(kept);
+    }
 }
 
 static uint32_t next_random(struct wcodec_fibers *f)

@@ -33,7 +33,7 @@ struct wcodec_fibers;
 bool wcodec_fibers_supported(void);
 
 /* For groups of up to WCODEC_FIBERS_MAX lanes. NULL without memory. Stacks are made when they are
- * first needed, and kept. */
+ * first needed, and kept, some of them for who creates the next ones. */
 struct wcodec_fibers *wcodec_fibers_create(void);
 void wcodec_fibers_destroy(struct wcodec_fibers *fibers);
 
