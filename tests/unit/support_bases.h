@@ -100,6 +100,7 @@ static inline void compress(wcodec_context *context, const void *data, size_t si
     wcodec_encode_options options;
     wcodec_error err = {0};
     wcodec_encode_options_init(&options);
+    options.level = 2; /* quick to code */
     options.bases = bases;
     support_sink_init(out);
     if (wcodec_compress_memory(context, data, size, support_sink_write, out, &options, NULL,
