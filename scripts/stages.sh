@@ -419,9 +419,11 @@ stage_package () {
 # is taken, and what damaged files get.
 settled='tests/unit/checkdsp
 tests/unit/test_backend_emulated
+tests/unit/test_encode_levels
 tests/unit/test_encode_tensor
-tests/unit/test_read_bases
-tests/unit/test_read_bases_wrong
+tests/unit/test_save_coder
+tests/unit/test_sched_background
+tests/unit/test_sync_devices
 tests/unit/test_write_memory
 tests/command/memory.sh
 tests/bad/damage.py

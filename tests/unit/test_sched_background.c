@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <wcodec.h>
 
-enum { STACK = 128 << 10, PAINT = 0xa5, ROWS = 384, COLUMNS = 768 };
+enum { STACK = 128 << 10, PAINT = 0xa5, ROWS = 384, COLUMNS = 384 };
 
 /* A safetensors file in memory. */
 struct model {
