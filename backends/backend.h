@@ -59,8 +59,8 @@
  * work area; copies from one device to another. 15: leaves of other sizes; elements that differ
  * from those of another tensor. 16: rollouts of recurrent models. 17: anchors of vectors. 18:
  * recurrent units over sequences. 19: elements that differ are coded in streams; leaves in two
- * places. */
-#define WCODEC_BACKEND_ABI 19u
+ * places. 20: search in coded vectors. */
+#define WCODEC_BACKEND_ABI 20u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -90,6 +90,9 @@
     X(wcodec_vectors_shape) \
     X(wcodec_vectors_places) \
     X(wcodec_vectors_step) \
+    X(wcodec_backend_searches) \
+    X(wcodec_search_shape) \
+    X(wcodec_search_step) \
     X(wcodec_backend_peers) \
     X(wcodec_tensor_leaves) \
     X(wcodec_tensor_patch) \
@@ -863,6 +866,134 @@ struct wcodec_backend_vectors {
                          wcodec_error *err);
 };
 
+/* Coded vectors that are searched (lib/vectors/search.c), of all segments. Rows are in the order of
+ * their anchors; those that were removed are left out. */
+struct wcodec_search_shape {
+    uint64_t rows;  /* 1 to 2^32 - 2 */
+    uint64_t ranks; /* likewise, not less: where a row is in the order of ids, removed ones too */
+    uint32_t dimensions;
+    uint32_t pitch;   /* wcodec_vectors_pitch(): of queries, anchors and codes; zeros after these */
+    uint32_t anchors; /* of all segments */
+    uint32_t segments;
+    uint32_t pieces; /* of at most WCODEC_SEARCH_PIECE rows of an anchor: all rows are in one */
+};
+
+enum {
+    WCODEC_SEARCH_PIECE = 256,
+    WCODEC_SEARCH_LANES = 32,  /* rows and anchors whose numbers lie beside each other */
+    WCODEC_SEARCH_CODES = 16,  /* codes of a row that do */
+    WCODEC_SEARCH_MOST = 1024, /* k; and probes, if not all anchors of a segment are fewer */
+    WCODEC_SEARCH_QUERIES = 1 << 14
+};
+
+/* Where things are in the memory of vectors. Codes are in memory of their own:
+ * i8[rows / LANES][pitch / CODES][LANES][CODES]. Multiples of 256. */
+struct wcodec_search_places {
+    uint64_t panels;         /* f32[anchors / LANES][pitch][LANES] */
+    uint64_t anchors;        /* f32[anchors][pitch] */
+    uint64_t anchor_lengths; /* f32[anchors] */
+    uint64_t scales;         /* f32[anchors] */
+    uint64_t begin;          /* u32[anchors + 1]: rows */
+    uint64_t segments;       /* u32[segments + 1]: anchors */
+    uint64_t pieces;         /* u32[pieces][2]: anchor, first row */
+    uint64_t ranks;          /* u32[rows] */
+    uint64_t squares;        /* f32[rows]: of residuals */
+    uint64_t lengths;        /* f32[rows]: of decoded rows */
+    uint64_t size, codes_size;
+};
+
+static inline uint64_t wcodec_search_put(uint64_t *at, uint64_t size)
+{
+    const uint64_t place = *at;
+    *at += wcodec_align_u64(size, 256);
+    return place;
+}
+
+static inline struct wcodec_search_places wcodec_search_places(const struct wcodec_search_shape *s)
+{
+    struct wcodec_search_places p = {.codes_size =
+                                         wcodec_align_u64(s->rows, WCODEC_SEARCH_LANES) * s->pitch};
+    const uint64_t anchor = 4 * (uint64_t)s->pitch;
+    p.panels =
+        wcodec_search_put(&p.size, wcodec_align_u64(s->anchors, WCODEC_SEARCH_LANES) * anchor);
+    p.anchors = wcodec_search_put(&p.size, s->anchors * anchor);
+    p.anchor_lengths = wcodec_search_put(&p.size, 4 * (uint64_t)s->anchors);
+    p.scales = wcodec_search_put(&p.size, 4 * (uint64_t)s->anchors);
+    p.begin = wcodec_search_put(&p.size, 4 * ((uint64_t)s->anchors + 1));
+    p.segments = wcodec_search_put(&p.size, 4 * ((uint64_t)s->segments + 1));
+    p.pieces = wcodec_search_put(&p.size, 8 * (uint64_t)s->pieces);
+    p.ranks = wcodec_search_put(&p.size, 4 * s->rows);
+    p.squares = wcodec_search_put(&p.size, 4 * s->rows);
+    p.lengths = wcodec_search_put(&p.size, 4 * s->rows);
+    return p;
+}
+
+/* Some queries, and what is looked for. */
+struct wcodec_search_step {
+    const struct wcodec_search_shape *shape;
+    struct wcodec_memory *codes;
+    struct wcodec_memory *vectors;
+    struct wcodec_memory *work; /* of work.size */
+    uint32_t queries;           /* 1 to WCODEC_SEARCH_QUERIES */
+    uint32_t k;                 /* 1 to WCODEC_SEARCH_MOST */
+    uint32_t probes;            /* anchors of each segment; 0: all */
+    uint32_t pairs;             /* anchors that a query looks at then, of all segments; 0: all */
+    uint32_t room;              /* rows that it looks at at most */
+    uint32_t splits;            /* parts of these that are selected from by themselves */
+    uint32_t metric;            /* wcodec_vectors_metric */
+    bool filtered;              /* only rows that are allowed */
+};
+
+/* Where things are in the memory of the work. */
+struct wcodec_search_work {
+    uint64_t allowed; /* u32[ranks / 32]: a bit a rank, the lowest first */
+    uint64_t queries; /* f32[queries][pitch] */
+    uint64_t lengths; /* f32[queries] */
+    uint64_t found;   /* u64[queries][k]: orders of keys above ranks; all ones: none */
+    uint64_t own;     /* the device's */
+    uint64_t size;
+};
+
+/* Bytes of the device's own: backends/gpu/search.c says of what. */
+static inline uint64_t wcodec_search_own(const struct wcodec_search_step *s)
+{
+    const uint64_t pairs = s->pairs, query = 8 * (uint64_t)s->shape->anchors + 20 * pairs + 4 +
+                                             4 * (uint64_t)s->room + 8 * (uint64_t)s->splits * s->k;
+    return s->queries * query + 8 * ((uint64_t)s->shape->anchors + 1) + 16 * 256;
+}
+
+static inline struct wcodec_search_work wcodec_search_work(const struct wcodec_search_step *s)
+{
+    struct wcodec_search_work w = {.size = 0};
+    w.allowed = wcodec_search_put(&w.size, s->filtered ? (s->shape->ranks + 31) / 32 * 4 : 0);
+    w.queries = wcodec_search_put(&w.size, 4 * (uint64_t)s->queries * s->shape->pitch);
+    w.lengths = wcodec_search_put(&w.size, 4 * (uint64_t)s->queries);
+    w.found = wcodec_search_put(&w.size, 8 * (uint64_t)s->queries * s->k);
+    w.own = wcodec_search_put(&w.size, wcodec_search_own(s));
+    return w;
+}
+
+/* The order of a binary32 as a whole number, and back. */
+static inline uint32_t wcodec_order_of_bits(uint32_t bits)
+{
+    return (bits & 0x80000000) != 0 ? ~bits : bits | 0x80000000;
+}
+
+static inline uint32_t wcodec_bits_of_order(uint32_t order)
+{
+    return (order & 0x80000000) != 0 ? order & 0x7fffffff : ~order;
+}
+
+struct wcodec_backend_searches {
+    /* Can it? Cheap, no device work. */
+    bool (*supports)(struct wcodec_device *device, const struct wcodec_search_shape *shape);
+
+    /* What lib/vectors/search.c finds, to the last bit. Waits for nothing.
+     * WCODEC_ERROR_UNSUPPORTED: the device's compiler does not take the kernels. */
+    wcodec_status (*run)(struct wcodec_queue *queue, const struct wcodec_search_step *step,
+                         wcodec_error *err);
+};
+
 struct wcodec_backend_peers {
     /* Make ready copies from one device to another, or to itself, which may be of another state of
      * this backend. What the driver keeps for that may stay until the process ends. As often as
@@ -901,6 +1032,9 @@ struct wcodec_backend {
 
     /* NULL: none of its devices finds anchors of vectors. */
     const struct wcodec_backend_vectors *vectors;
+
+    /* NULL: none of its devices searches in them. */
+    const struct wcodec_backend_searches *searches;
 
     /* NULL: none of its devices copies to another. */
     const struct wcodec_backend_peers *peers;

@@ -211,6 +211,8 @@ static cu_result find_kernels(struct wcodec_device *d)
         result = wcodec_cuda_find_rollouts(d);
     if (result == 0)
         result = wcodec_cuda_find_vectors(d);
+    if (result == 0)
+        result = wcodec_cuda_find_searches(d);
     return result == 0 && d->tensor_cores ? wcodec_cuda_find_products(d) : result;
 }
 
@@ -555,6 +557,7 @@ WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {
     .deltas = &wcodec_cuda_deltas,
     .rollouts = &wcodec_cuda_rollouts,
     .vectors = &wcodec_cuda_vectors,
+    .searches = &wcodec_cuda_searches,
     .peers = &wcodec_cuda_peers,
     .open = cuda_open,
     .close = cuda_close,

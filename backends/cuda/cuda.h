@@ -14,6 +14,7 @@
 #include "backends/gpu/launches.h"
 #include "backends/gpu/product.h"
 #include "backends/gpu/rollout.h"
+#include "backends/gpu/search.h"
 #include "backends/gpu/vectors.h"
 #include "backends/cuda/blas.h"
 #include "backends/cuda/driver.h"
@@ -71,6 +72,7 @@ struct wcodec_device {
     cu_function dense[WCODEC_DENSE_KERNELS];
     cu_function rollouts[2][WCODEC_ROLLOUT_FORMS]; /* of ensembles, of units by themselves */
     cu_function vectors[WCODEC_VECTORS_KERNELS];
+    cu_function searches[WCODEC_SEARCH_KERNELS];
     struct wcodec_cuda_blas blas;
     bool clusters;     /* of work-groups */
     bool tensor_cores; /* that take BF16 */
@@ -178,6 +180,10 @@ extern const struct wcodec_backend_rollouts wcodec_cuda_rollouts;
 /* Anchors of vectors: vectors.c. */
 cu_result wcodec_cuda_find_vectors(struct wcodec_device *device);
 extern const struct wcodec_backend_vectors wcodec_cuda_vectors;
+
+/* Search in coded vectors: search.c. */
+cu_result wcodec_cuda_find_searches(struct wcodec_device *device);
+extern const struct wcodec_backend_searches wcodec_cuda_searches;
 
 extern const struct wcodec_backend wcodec_backend_cuda;
 

@@ -16,6 +16,7 @@
 #include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
+#include "backends/kernels/search.h"
 #include "backends/kernels/vectors_start.h"
 #include "backends/kernels/vectors_tensor.h"
 #include "backends/kernels/work_group.h"
@@ -248,3 +249,18 @@ WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
 #define WCODEC_VECTORS_BESIDE(name, arguments) WCODEC_VECTORS_TENSOR(name, 0)
 #endif
 #include "backends/kernels/vectors.def"
+
+#define WCODEC_SEARCH_KERNEL(name) \
+    extern "C" __global__ void __launch_bounds__(256, 4) \
+        wcodec_search_##name(const __grid_constant__ wcodec_search_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        struct wcodec_vectors_item item; \
+        item.item = wcodec_thread(&warp); \
+        item.items = wcodec_threads(&warp); \
+        item.group = wcodec_group(&warp); \
+        item.groups = wcodec_groups(&warp); \
+        item.shared = WCODEC_SHARED(&warp, uint64_t, wcodec_shared_base(&warp)); \
+        wcodec_search_##name##_kernel(&warp, &item, &launch); \
+    }
+#include "backends/kernels/search.def"

@@ -11,6 +11,7 @@
 #include "backends/emulate/kept.h"
 #include "backends/emulate/kernels.h"
 #include "backends/emulate/product.h"
+#include "backends/emulate/search.h"
 #include "backends/emulate/vectors.h"
 #include "backends/gpu/launches.h"
 #include "core/memory.h"
@@ -225,5 +226,6 @@ struct wcodec_backend wcodec_emulated_backend(void)
     b.deltas = &wcodec_emulated_deltas;
     b.rollouts = &wcodec_emulated_rollouts;
     b.vectors = &wcodec_emulated_vectors;
+    b.searches = &wcodec_emulated_searches;
     return b;
 }

@@ -26,6 +26,7 @@
 #include "backends/emulate/rollout.h"
 #include "backends/emulate/encode.h"
 #include "backends/emulate/product.h"
+#include "backends/emulate/search.h"
 #include "backends/emulate/vectors.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -816,6 +817,25 @@ static wcodec_status fake_run_vectors(struct wcodec_queue *queue,
 
 static const struct wcodec_backend_vectors fake_vectors = {fake_takes_vectors, fake_run_vectors};
 
+static bool fake_takes_searches(struct wcodec_device *device,
+                                const struct wcodec_search_shape *shape)
+{
+    return !is_mode("novectors") && wcodec_emulated_searches.supports(device, shape);
+}
+
+static wcodec_status fake_run_search(struct wcodec_queue *queue,
+                                     const struct wcodec_search_step *step, wcodec_error *err)
+{
+    wcodec_status status = before_delta(queue, step->codes, err);
+    if (status == WCODEC_OK)
+        status = check_owner(queue, step->vectors, err);
+    if (status == WCODEC_OK)
+        status = check_owner(queue, step->work, err);
+    return status == WCODEC_OK ? wcodec_emulated_searches.run(queue, step, err) : status;
+}
+
+static const struct wcodec_backend_searches fake_searches = {fake_takes_searches, fake_run_search};
+
 static wcodec_status fake_peer_open(struct wcodec_device *from, struct wcodec_device *to,
                                     wcodec_error *err)
 {
@@ -851,6 +871,7 @@ const struct wcodec_backend wcodec_backend_fake = {
     .deltas = &fake_delta_functions,
     .rollouts = &fake_rollouts,
     .vectors = &fake_vectors,
+    .searches = &fake_searches,
     .peers = &fake_peers,
     .open = fake_open,
     .close = fake_close,

@@ -21,13 +21,17 @@
  *   WCODEC_TAKE_16(v, from), WCODEC_KEEP_16(to, v)  from and to memory that lanes share
  *   WCODEC_READ_16(v, from)      the same, more than once
  *   WCODEC_LOAD_FLOATS(v, from)  v[0] to v[3] from a multiple of 16 bytes of the device's memory
- *   WCODEC_TAKE_FLOATS(v, from)  likewise of the work-group's
+ *   WCODEC_TAKE_FLOATS(v, from)  likewise of the work-group's; WCODEC_TAKE_WORDS(v, from)
  *   WCODEC_SYNC_ITEMS(warp)      barrier of the work-group, for its memory and the device's
  *   WCODEC_SIGNED(wide, v)       the lower 8 bits of v, or 16, as a signed number
  *   WCODEC_SIGNED_BYTE(word, i), WCODEC_SIGNED_HALF(word, i)  byte or half i likewise
  *   WCODEC_FLOAT_BITS(f)         a float's bits
  *   WCODEC_FMA(a, b, c)          a b + c, rounded once
  *   wcodec_multiply(a, b)        a b, rounded by itself whatever is added to it
+ *   wcodec_divide(a, b)          a / b, rounded to the nearest; OpenCL's needs cl_khr_fp64
+ *   wcodec_dot_signed(a, b, sum), wcodec_dot_unsigned(a, b, sum)  sum and the products of the
+ *                                bytes of two words: of b's as signed numbers
+ *   wcodec_local_add(at, v)      adds to a word of the work-group's; what was there
  *   wcodec_half_float(bits)      the number of binary16 with these bits
  *   WCODEC_EXP2(x), WCODEC_RECIPROCAL(x)  2^x, 1 / x, to two units in the last place
  *   WCODEC_FLOAT_PAIRS           defined where two floats are rounded and put into a word at once:
@@ -158,6 +162,20 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_select_bits(const uint32_t mask, uint32_t
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_shift_pair(uint32_t low, uint32_t high, const uint32_t n)
 {
     return (uint32_t)(((uint64_t)high << 32 | low) >> n % 32);
+}
+
+WCODEC_DEVICE_FUNCTION int32_t wcodec_dot_signed(uint32_t a, uint32_t b, int32_t sum)
+{
+    for (uint32_t i = 0; i < 4; i++)
+        sum += (int32_t)WCODEC_SIGNED_BYTE(a, i) * (int32_t)WCODEC_SIGNED_BYTE(b, i);
+    return sum;
+}
+
+WCODEC_DEVICE_FUNCTION int32_t wcodec_dot_unsigned(uint32_t a, uint32_t b, int32_t sum)
+{
+    for (uint32_t i = 0; i < 4; i++)
+        sum += (int32_t)(a >> 8 * i & 0xffu) * (int32_t)WCODEC_SIGNED_BYTE(b, i);
+    return sum;
 }
 #endif
 

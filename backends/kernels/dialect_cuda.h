@@ -79,6 +79,7 @@ struct wcodec_warp {
         (v)[2] = __uint_as_float(v_.z), (v)[3] = __uint_as_float(v_.w); \
     } while (0)
 #define WCODEC_LOAD_FLOATS(v, from) WCODEC_TAKE_FLOATS(v, from)
+#define WCODEC_TAKE_WORDS(v, from) WCODEC_TAKE_16(v, from)
 #define WCODEC_KEEP_16(to, v) (*(uint4 *)(to) = make_uint4((v)[0], (v)[1], (v)[2], (v)[3]))
 #define WCODEC_PUT_16(to, a, b, c, d) wcodec_store_u4((uint8_t *)(to), a, b, c, d)
 #define WCODEC_PUT_4(to, a) wcodec_store_u32((uint8_t *)(to), a)
@@ -261,6 +262,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_atomic_add(uint32_t *at, uint32_t v)
 {
     return atomicAdd(at, v);
 }
+
+#define wcodec_local_add(at, v) wcodec_atomic_add(at, v)
 
 WCODEC_DEVICE_FUNCTION void wcodec_atomic_store(uint32_t *at, uint32_t v)
 {

@@ -148,6 +148,8 @@ static inline uint32_t wcodec_atomic_add(uint32_t *at, uint32_t v)
     return old;
 }
 
+#define wcodec_local_add(at, v) wcodec_atomic_add(at, v)
+
 static inline void wcodec_atomic_store(uint32_t *at, uint32_t v)
 {
     *at = v;

@@ -31,6 +31,8 @@ typedef uint4 wcodec_u4;
 #define WCODEC_READ_16(v, from) vstore4(*(const __global uint4 *)(from), 0, (v))
 #define WCODEC_LOAD_FLOATS(v, from) vstore4(*(const __global float4 *)(from), 0, (v))
 #define WCODEC_TAKE_FLOATS(v, from) vstore4(*(const __local float4 *)(from), 0, (v))
+#define WCODEC_TAKE_WORDS(v, from) vstore4(*(const __local uint4 *)(from), 0, (v))
+#define wcodec_local_add(at, v) atomic_add(at, v)
 #define WCODEC_SYNC_ITEMS(warp) barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #ifdef WCODEC_OPENCL_LOOPS
 #define WCODEC_LOCAL
@@ -151,6 +153,7 @@ WCODEC_DEVICE_FUNCTION float wcodec_half_float(uint32_t bits)
     return vload_half(0, (const half *)&half_bits);
 }
 
+#define wcodec_divide(a, b) ((float)((double)(a) / (double)(b)))
 #define wcodec_load_once_u32(from) (*(const __global uint32_t *)(from))
 #define wcodec_load_once_u16(from) ((uint32_t) * (const __global ushort *)(from))
 #define wcodec_load_once_u2(from) (*(const __global uint2 *)(from))

@@ -86,6 +86,27 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_select_bits(const uint32_t mask, uint32_t
     return v;
 }
 
+WCODEC_DEVICE_FUNCTION int32_t wcodec_dot_signed(uint32_t a, uint32_t b, int32_t sum)
+{
+    int32_t v;
+    asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(v) : "r"(a), "r"(b), "r"(sum));
+    return v;
+}
+
+WCODEC_DEVICE_FUNCTION int32_t wcodec_dot_unsigned(uint32_t a, uint32_t b, int32_t sum)
+{
+    int32_t v;
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(v) : "r"(a), "r"(b), "r"(sum));
+    return v;
+}
+
+WCODEC_DEVICE_FUNCTION float wcodec_divide(float a, float b)
+{
+    float v;
+    asm("div.rn.f32 %0, %1, %2;" : "=f"(v) : "f"(a), "f"(b));
+    return v;
+}
+
 /* The lower half of high:low >> n. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_shift_pair(uint32_t low, uint32_t high, const uint32_t n)
 {

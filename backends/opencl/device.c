@@ -210,6 +210,7 @@ void wcodec_opencl_device_close(struct wcodec_device *d)
     wcodec_opencl_products_close(d);
     wcodec_opencl_rollouts_close(d);
     wcodec_opencl_vectors_close(d);
+    wcodec_opencl_search_close(d);
     wcodec_opencl_kept_close(d);
     wcodec_opencl_encoders_close(d);
     wcodec_opencl_program_close(d);

@@ -334,6 +334,7 @@ WCODEC_API const struct wcodec_backend wcodec_backend_opencl = {
     .deltas = &wcodec_opencl_deltas,
     .rollouts = &wcodec_opencl_rollouts,
     .vectors = &wcodec_opencl_vectors_backend,
+    .searches = &wcodec_opencl_searches_backend,
     .open = wcodec_opencl_open,
     .close = wcodec_opencl_close,
     .device_count = wcodec_opencl_device_count,

@@ -12,6 +12,7 @@
 #include "backends/gpu/dense.h"
 #include "backends/gpu/product.h"
 #include "backends/gpu/rollout.h"
+#include "backends/gpu/search.h"
 #include "backends/gpu/vectors.h"
 #include "backends/opencl/driver.h"
 
@@ -87,6 +88,13 @@ struct wcodec_opencl_vectors {
     bool failed;                               /* does not compile: not tried again */
 };
 
+/* Those of search.def, likewise. */
+struct wcodec_opencl_search {
+    struct wcodec_opencl_program program;
+    cl_kernel kernels[WCODEC_SEARCH_KERNELS];
+    bool failed;
+};
+
 /* NVIDIA's driver takes half a microsecond for each buffer that a launch has: so there are kernels
  * for two, as one tensor has, for 8, for 72, and for as many as the device lets a kernel have;
  * and latency kernels for two. Elsewhere there is one. */
@@ -142,6 +150,7 @@ struct wcodec_device {
     struct wcodec_opencl_product rollouts[2]; /* of ensembles, of units by themselves */
     bool rollouts_failed[2];                  /* does not compile: not tried again */
     struct wcodec_opencl_vectors vectors;
+    struct wcodec_opencl_search search;
     struct wcodec_opencl_product dense[2];  /* y = x W^T, y = x W */
     bool plain_products;                    /* by work-items without tensor cores */
     cl_kernel kept_kernels[WCODEC_KERNELS]; /* set and launched under the lock */
@@ -352,6 +361,12 @@ void wcodec_opencl_rollouts_close(struct wcodec_device *device);
 /* Anchors of vectors: vectors.c. */
 extern const struct wcodec_backend_vectors wcodec_opencl_vectors_backend;
 void wcodec_opencl_vectors_close(struct wcodec_device *device);
+/* Are numbers as the CPU has them, small ones too, and binary64? */
+bool wcodec_opencl_computes_alike(const struct wcodec_device *device);
+
+/* Search in coded vectors: search.c. */
+extern const struct wcodec_backend_searches wcodec_opencl_searches_backend;
+void wcodec_opencl_search_close(struct wcodec_device *device);
 
 /* The kernels' source, joined at build time. */
 extern const char wcodec_opencl_source[];

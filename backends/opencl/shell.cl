@@ -11,7 +11,7 @@
  * WCODEC_BUFFERS of them, whose pointers are put into local memory: descriptors name them by
  * number. With WCODEC_PRODUCT it is one of products.def instead: product.cl; with WCODEC_CODER one
  * of tile_encoders.def: coder.cl; with WCODEC_ROLLOUT or WCODEC_RECURRENCE rollout.cl; with
- * WCODEC_VECTORS vectors.cl. */
+ * WCODEC_SEARCH search.cl, WCODEC_VECTORS vectors.cl. */
 #ifdef WCODEC_PRODUCT
 #define WCODEC_FIXED_JOB
 #endif
@@ -75,8 +75,14 @@
 #include "backends/opencl/coder.cl"
 #elif defined(WCODEC_ROLLOUT) || defined(WCODEC_RECURRENCE)
 #include "backends/opencl/rollout.cl"
-#elif defined(WCODEC_VECTORS)
+#elif defined(WCODEC_SEARCH) || defined(WCODEC_VECTORS)
+/* What both include stands once in the text (embed.sh). */
+#include "backends/kernels/vectors.h"
+#ifdef WCODEC_SEARCH
+#include "backends/opencl/search.cl"
+#else
 #include "backends/opencl/vectors.cl"
+#endif
 #else
 
 /* Numbers in base eight: with a leading zero they are constants of the language too. */

@@ -25,12 +25,12 @@ static bool has_tensor_cores(const struct wcodec_device *d)
     return d->variant == WCODEC_VARIANT_NVIDIA && d->capability >= 80;
 }
 
-/* Numbers as the CPU has them, small ones too. */
-static bool computes_alike(const struct wcodec_device *d)
+bool wcodec_opencl_computes_alike(const struct wcodec_device *d)
 {
     const cl_device_fp_config wanted = CL_FP_DENORM | CL_FP_ROUND_TO_NEAREST;
     cl_device_fp_config has = 0;
-    return d->cl->clGetDeviceInfo(d->id->device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof has, &has,
+    return wcodec_opencl_has(d, "cl_khr_fp64") &&
+           d->cl->clGetDeviceInfo(d->id->device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof has, &has,
                                   NULL) == CL_SUCCESS &&
            (has & wanted) == wanted;
 }
@@ -41,7 +41,7 @@ static bool supports(struct wcodec_device *d, const struct wcodec_vectors_shape 
     cl_ulong buffer = 0;
     const uint64_t element = s->dtype == WCODEC_DTYPE_F32 ? 4 : 2;
     return items_of(d) >= ITEMS_LEAST && s->rows <= WCODEC_GPU_VECTORS_ROWS &&
-           wcodec_opencl_has(d, "cl_khr_fp64") && computes_alike(d) &&
+           wcodec_opencl_computes_alike(d) &&
            d->local_memory >= WCODEC_GPU_VECTORS_SHARED(items_of(d)) &&
            d->cl->clGetDeviceInfo(d->id->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof buffer,
                                   &buffer, NULL) == CL_SUCCESS &&

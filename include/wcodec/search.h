@@ -16,8 +16,8 @@
  * A vector decodes to anchor[j] + scale * residual[j], in binary32, product and sum rounded one
  * after the other. Nearest are those whose decoded vectors are nearest to a query, of which
  * products with residuals see the numbers rounded to 16 bits. Equal ones are in the order of
- * their ids. What is found depends on the store, the queries and the options, never on threads or
- * on the machine.
+ * their ids. What is found depends on the store, the queries and the options, never on threads, on
+ * the machine, or on the device.
  */
 #ifndef WCODEC_SEARCH_H
 #define WCODEC_SEARCH_H
@@ -108,16 +108,25 @@ WCODEC_API wcodec_status wcodec_vectors_decode(const wcodec_reader *reader, uint
                                                wcodec_error *err);
 
 /** Vectors to search in, in memory, coded: a byte an element, 12 bytes a vector, and the anchors.
- * Immutable: it may be used from several threads at once, except for closing. */
+ * In the memory of a device, if one searches: as much again of it (of dimensions rounded up to a
+ * multiple of 32), without the vectors that were removed. Immutable: it may be used from several
+ * threads at once, except for closing; a device does one search after the other. */
 typedef struct wcodec_vectors_store wcodec_vectors_store;
 
 /** Open a store, or a segment, whose vectors then have the ids 0 to n - 1, and read it to memory.
  * What others add to the store or remove from it later is not seen.
  *
+ * A CUDA or OpenCL device that the context was asked for by name gets the vectors, too, and
+ * searches in them; where the context has the choice, they are brought there by the first search of
+ * which queries times vectors that are looked at times dimensions are 2^36 at least. A device that
+ * cannot, or has no memory for them, leaves searching to the CPU, and the log says so.
+ *
  * *store belongs to the caller, who ends it by wcodec_vectors_close() before the context.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (neither), WCODEC_ERROR_NOT_FOUND, WCODEC_ERROR_MEMORY,
- * WCODEC_ERROR_IO, WCODEC_ERROR_CORRUPT, WCODEC_ERROR_NEWER, WCODEC_ERROR_LIMIT. */
+ * WCODEC_ERROR_IO, WCODEC_ERROR_CORRUPT, WCODEC_ERROR_NEWER, WCODEC_ERROR_LIMIT, and
+ * WCODEC_ERROR_BACKEND (the device that was asked for cannot be used) or WCODEC_ERROR_DEVICE (it
+ * was lost, and the context may not use the CPU). */
 WCODEC_API wcodec_status wcodec_vectors_open(wcodec_context *context, const char *path,
                                              wcodec_vectors_store **store, wcodec_error *err);
 
@@ -145,8 +154,11 @@ typedef struct wcodec_vectors_store_info {
     uint64_t coded_size;
     /** Bytes in memory. */
     uint64_t memory;
+    /** Bytes in the memory of the device that searches, with what the largest search until now
+     * needed; 0: the CPU does. */
+    uint64_t device_memory;
     /** 0. */
-    uint64_t reserved[4];
+    uint64_t reserved[3];
 } wcodec_vectors_store_info;
 
 /** Describe. Never fails. */
@@ -205,20 +217,27 @@ static inline void wcodec_vectors_search_options_init(wcodec_vectors_search_opti
     wcodec_vectors_search_options_init_size(options, sizeof *options);
 }
 
-/** Find the k vectors that are nearest to each query, on the context's threads. ids and scores get
+/** Find the k vectors that are nearest to each query, on the context's threads, or by the device in
+ * whose memory the vectors are. ids and scores get
  * count * k numbers, k of each query, the nearest first: squared distances, products or cosines, by
  * the metric. Where fewer are looked at, the last ids are UINT64_MAX, with scores that are infinite
  * (by the other metrics, negative infinite). `options` may be NULL.
  *
  * Of several queries in one call, up to 64 go through the vectors together, as many as the
- * context's limit of memory has room for beside these: that is faster, and finds the same.
+ * context's limit of memory has room for beside these: that is faster, and finds the same. A device
+ * takes as many together as 256 MiB of its memory hold: for each query 4 bytes for each vector that
+ * it looks at, and 8 for each anchor. It looks for at most 1024 vectors (or candidates), among
+ * those of at most 1024 anchors of each segment or of all; what is more, and what a device that is
+ * lost had to do, the CPU does, if it may, and the log says so. With `allowed` the bits of all
+ * vectors go to the device in each call.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (options out of range; k above the number of vectors;
  * queries of other dimensions; a query with an element that is NaN, infinite or beyond 65504, by
  * its number; an original of other dimensions, without a row of a candidate, or with one of
  * such elements, by its id), WCODEC_ERROR_UNSUPPORTED (another dtype),
- * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT (no room for one query), and of a reader what
- * wcodec_reader_decode_rows() does. What ids and scores have after a failure is undefined. */
+ * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT (no room for one query), WCODEC_ERROR_DEVICE (the device
+ * was lost, and the context may not use the CPU), and of a reader what wcodec_reader_decode_rows()
+ * does. What ids and scores have after a failure is undefined. */
 WCODEC_API wcodec_status wcodec_vectors_search(const wcodec_vectors_store *store,
                                                const wcodec_vector_rows *queries,
                                                const wcodec_vectors_search_options *options,

@@ -32,6 +32,34 @@ wcodec_status wcodec_staging_hold(struct wcodec_staging_owner *owner, uint64_t s
                        owner->context->limits.max_memory);
 }
 
+static bool counts(const struct wcodec_staging_owner *owner)
+{
+    return (owner->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0;
+}
+
+wcodec_status wcodec_staging_allocate(struct wcodec_staging_owner *owner, uint64_t size,
+                                      struct wcodec_memory **memory, wcodec_error *err)
+{
+    wcodec_status status = counts(owner) ? wcodec_staging_hold(owner, size, err) : WCODEC_OK;
+    if (status != WCODEC_OK)
+        return status;
+    status = wcodec_opened_allocate(owner->device, WCODEC_MEMORY_DEVICE, size, memory, err);
+    if (status != WCODEC_OK && counts(owner))
+        atomic_fetch_sub(&owner->held, size);
+    return status;
+}
+
+void wcodec_staging_free(struct wcodec_staging_owner *owner, uint64_t size,
+                         struct wcodec_memory **memory)
+{
+    if (*memory == NULL)
+        return;
+    owner->device->backend->memory_free(*memory);
+    *memory = NULL;
+    if (counts(owner))
+        atomic_fetch_sub(&owner->held, size);
+}
+
 /* Kept from the last time, or new; what is kept in other sizes is freed for it. */
 static wcodec_status get_memory(const struct wcodec_staging_owner *owner,
                                 struct wcodec_staging *staging, wcodec_error *err)

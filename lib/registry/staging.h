@@ -36,6 +36,13 @@ wcodec_status wcodec_staging_reserve(struct wcodec_staging_owner *owner,
 wcodec_status wcodec_staging_hold(struct wcodec_staging_owner *owner, uint64_t size,
                                   wcodec_error *err);
 
+/* Memory of kind DEVICE, which counts where it is the host's; *memory NULL: nothing is freed.
+ * WCODEC_ERROR_MEMORY, _LIMIT, _DEVICE. */
+wcodec_status wcodec_staging_allocate(struct wcodec_staging_owner *owner, uint64_t size,
+                                      struct wcodec_memory **memory, wcodec_error *err);
+void wcodec_staging_free(struct wcodec_staging_owner *owner, uint64_t size,
+                         struct wcodec_memory **memory);
+
 /* No queue may work on it any more. */
 void wcodec_staging_release(struct wcodec_staging_owner *owner, struct wcodec_staging *staging);
 

@@ -133,39 +133,16 @@ static bool is_exact(const struct wcodec_vectors_work *work, wcodec_dtype dtype)
     return (double)most * (double)work->n <= 0x1p29;
 }
 
-/* Memory of the device counts where it is the host's. */
-static bool counts(const struct wcodec_vectors_device *d)
-{
-    return (d->owner.device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0;
-}
-
-static wcodec_status reserve(struct wcodec_vectors_device *d, uint64_t size,
-                             struct wcodec_memory **memory, wcodec_error *err)
-{
-    wcodec_status status = counts(d) ? wcodec_staging_hold(&d->owner, size, err) : WCODEC_OK;
-    if (status != WCODEC_OK)
-        return status;
-    status = wcodec_opened_allocate(d->owner.device, WCODEC_MEMORY_DEVICE, size, memory, err);
-    if (status != WCODEC_OK && counts(d))
-        atomic_fetch_sub(&d->owner.held, size);
-    return status;
-}
-
 /* Memory for so many anchors, of which there are none then. */
 static wcodec_status make_room(struct wcodec_vectors_device *d, size_t anchors, wcodec_error *err)
 {
-    const struct wcodec_backend *b = d->owner.device->backend;
     if (anchors <= d->room)
         return WCODEC_OK;
-    if (d->anchors != NULL) {
-        b->memory_free(d->anchors);
-        if (counts(d))
-            atomic_fetch_sub(&d->owner.held, d->places.anchors_size);
-    }
-    d->anchors = NULL;
+    wcodec_staging_free(&d->owner, d->places.anchors_size, &d->anchors);
     d->room = (uint32_t)anchors;
     d->places = wcodec_vectors_places(&d->shape, anchors);
-    const wcodec_status status = reserve(d, d->places.anchors_size, &d->anchors, err);
+    const wcodec_status status =
+        wcodec_staging_allocate(&d->owner, d->places.anchors_size, &d->anchors, err);
     return status == WCODEC_OK ? zero(d, d->anchors, d->places.counts, anchors, 0, err) : status;
 }
 
@@ -176,9 +153,9 @@ static wcodec_status allocate(struct wcodec_vectors_device *d, size_t anchors, w
     const uint64_t all = row_size(s) * s->rows, anchor = 4 * (uint64_t)s->pitch,
                    chunk = all < CHUNK ? all : CHUNK;
     d->places = wcodec_vectors_places(s, anchors);
-    wcodec_status status = reserve(d, all, &d->rows, err);
+    wcodec_status status = wcodec_staging_allocate(&d->owner, all, &d->rows, err);
     if (status == WCODEC_OK)
-        status = reserve(d, d->places.rows_size, &d->state, err);
+        status = wcodec_staging_allocate(&d->owner, d->places.rows_size, &d->state, err);
     if (status == WCODEC_OK)
         status = o->backend->queue_create(o->device, &d->queue, err);
     if (status == WCODEC_OK)

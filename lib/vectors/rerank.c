@@ -194,4 +194,8 @@ void wcodec_rerank_end(struct wcodec_rerank *r)
     wcodec_free(allocator, r->hits);
     wcodec_free(allocator, r->problems);
     wcodec_free(allocator, r->bytes);
+    r->rows = NULL;
+    r->hits = NULL;
+    r->problems = NULL;
+    r->bytes = NULL;
 }

@@ -5,11 +5,12 @@
  * |q - x|^2 = |q - a|^2 - 2 s (q - a) r + |s r|^2 and q x = q a + s q r: of a row that is looked
  * at, its product with residuals is needed, in whole numbers, and what was made when it was read.
  */
+#include "backends/backend.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/options.h"
 #include "sched/pool.h"
-#include "vectors/rerank.h"
+#include "vectors/search_device.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -65,8 +66,7 @@ struct search {
 /* Numbers that are in the order of the keys. */
 static uint32_t order_of(float key)
 {
-    const uint32_t bits = wcodec_f32_bits(key);
-    return (bits & 0x80000000) != 0 ? ~bits : bits | 0x80000000;
+    return wcodec_order_of_bits(wcodec_f32_bits(key));
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -503,7 +503,16 @@ wcodec_status wcodec_vectors_search(const wcodec_vectors_store *store,
         search.options.k = rerank.candidates;
         search.rerank = &rerank;
     }
+    const struct wcodec_device_search on_device = {.store = store,
+                                                   .queries = &work,
+                                                   .options = &search.options,
+                                                   .rerank = search.rerank,
+                                                   .ids = ids,
+                                                   .scores = scores};
+    bool done = false;
     if (status == WCODEC_OK)
+        status = wcodec_search_device_run(&on_device, &done, err);
+    if (status == WCODEC_OK && !done)
         status = run(&search, ids, scores, err);
     wcodec_vectors_work_free(&work);
     return status;

@@ -152,8 +152,11 @@ static inline uint64_t wcodec_segment_id(const struct wcodec_vectors_segment *se
     return segment->is_sparse ? segment->ids[row] : segment->first_id + row;
 }
 
+struct wcodec_held_vectors;
+
 struct wcodec_vectors_store {
     wcodec_context *context;
+    struct wcodec_held_vectors *held; /* NULL: the CPU searches; has a lock of its own */
     struct wcodec_cpu_nearest_dsp dsp;
     uint64_t d, next_id;
     uint64_t rows, removed; /* of all segments; removed ones are not among rows */

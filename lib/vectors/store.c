@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "vectors/manifest.h"
-#include "vectors/segment.h"
+#include "vectors/search_device.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +19,7 @@ void wcodec_vectors_close(wcodec_vectors_store *store)
     if (store == NULL)
         return;
     const wcodec_allocator *allocator = &store->context->allocator;
+    wcodec_search_device_destroy(store);
     for (size_t i = 0; i < store->count; i++)
         wcodec_segment_free(allocator, &store->segments[i]);
     wcodec_free(allocator, store->segments);
@@ -32,7 +33,8 @@ void wcodec_vectors_store_describe(const wcodec_vectors_store *store,
                                         .removed = store->removed,
                                         .dimensions = store->d,
                                         .segments = store->count,
-                                        .next_id = store->next_id};
+                                        .next_id = store->next_id,
+                                        .device_memory = wcodec_search_device_memory(store)};
     for (size_t i = 0; i < store->count; i++) {
         info->anchors += store->segments[i].m;
         info->coded_size += store->segments[i].coded_size;
@@ -76,6 +78,11 @@ wcodec_status wcodec_vectors_open_reader(wcodec_context *context, const wcodec_r
     made->d = made->segments[0].d;
     made->rows = made->segments[0].n;
     made->next_id = wcodec_segment_id(&made->segments[0], made->rows - 1) + 1;
+    status = wcodec_search_device_create(made, err);
+    if (status != WCODEC_OK) {
+        wcodec_vectors_close(made);
+        return status;
+    }
     *store = made;
     return WCODEC_OK;
 }
@@ -190,6 +197,8 @@ static wcodec_status load_store(wcodec_context *context, const char *folder,
             status = wcodec_fail(err, WCODEC_ERROR_LIMIT,
                                  "%s: the vectors take more than the limit of memory", folder);
     }
+    if (status == WCODEC_OK)
+        status = wcodec_search_device_create(made, err);
     if (status == WCODEC_OK)
         *store = made;
     else

@@ -1100,6 +1100,7 @@ class wcodec_vectors_store_info(Structure):
     next_id: int
     coded_size: int
     memory: int
+    device_memory: int
     reserved: Any
     _fields_ = (
         ("rows", c_uint64),
@@ -1110,7 +1111,8 @@ class wcodec_vectors_store_info(Structure):
         ("next_id", c_uint64),
         ("coded_size", c_uint64),
         ("memory", c_uint64),
-        ("reserved", c_uint64 * 4),
+        ("device_memory", c_uint64),
+        ("reserved", c_uint64 * 3),
     )
 
 

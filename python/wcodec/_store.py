@@ -67,6 +67,8 @@ class StoreInfo(NamedTuple):
     """Bytes of the files."""
     memory: int
     """Bytes that the vectors take in memory."""
+    device_memory: int
+    """Bytes of the device that searches; 0: the CPU does."""
 
 
 class VectorStore:
@@ -79,13 +81,23 @@ class VectorStore:
 
     The path may also be a segment, as `wcodec vectors compress` makes it: then it can only be
     searched. What other processes add or remove is seen after reload().
+
+    backend: "cpu", "cuda", "opencl", or a list of these, of which a device has the vectors in its
+    memory, too, and searches in them; None: a device for many queries at once. All find the same.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        backend: str | None = None,
+        threads: int | None = None,
+    ) -> None:
         self.path = os.fspath(path)
         if not isinstance(self.path, str) or "\0" in self.path:
             raise UsageError(f"path is {path!r}: expected a path without zero bytes")
-        self._context = context("cpu", threads)
+        self._context = context(backend, threads)
+        self._backend = backend
         self._threads = threads
         self._trained: _vectors.Vectors | None = None
         self._opened: Handle | None = None
@@ -120,7 +132,9 @@ class VectorStore:
         store's first segment are taken. anchors: None: 1024, or fewer for few rows."""
         if anchors is None:
             anchors = max(1, min(1024, len(rows) // 39))
-        self._trained = _vectors.train(rows, anchors, threads=self._threads, **options)
+        self._trained = _vectors.train(
+            rows, anchors, **{"backend": self._backend, "threads": self._threads, **options}
+        )
 
     def add(
         self,

@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#define WCODEC_FIBERS
+#include "backends/emulate/search.h"
+
+#include "backends/cpu/batch.h"
+#include "backends/emulate/lanes.h"
+#include "backends/gpu/search.h"
+#include "backends/kernels/search.h"
+
+enum { SEED = 1, ITEMS = 32 };
+
+static bool supports(struct wcodec_device *device, const struct wcodec_search_shape *shape)
+{
+    (void)device, (void)shape;
+    return wcodec_fibers_supported() && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+}
+
+static void run_lane(struct wcodec_warp *warp, const void *argument)
+{
+    const struct wcodec_gpu_search_launch *launch = argument;
+    const struct wcodec_vectors_item item = {
+        .item = wcodec_thread(warp),
+        .items = wcodec_threads(warp),
+        .group = wcodec_group(warp),
+        .groups = wcodec_groups(warp),
+        .shared = WCODEC_SHARED(warp, uint64_t, wcodec_shared_base(warp))};
+    switch (launch->kernel) {
+#define WCODEC_SEARCH_KERNEL(name) \
+    case WCODEC_SEARCH_KERNEL_##name: \
+        wcodec_search_##name##_kernel(warp, &item, &launch->arguments); \
+        break;
+#include "backends/kernels/search.def"
+#undef WCODEC_SEARCH_KERNEL
+    case WCODEC_SEARCH_KERNELS:
+        break;
+    }
+}
+
+static uint64_t address_of(const struct wcodec_memory *memory)
+{
+    return (uint64_t)(uintptr_t)memory->data;
+}
+
+static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_search_step *step,
+                         wcodec_error *err)
+{
+    struct wcodec_gpu_search_launch l[WCODEC_SEARCH_KERNELS];
+    const unsigned count = wcodec_gpu_search_launches(
+        step, ITEMS, address_of(step->codes), address_of(step->vectors), address_of(step->work), l);
+    struct wcodec_fibers *fibers = wcodec_fibers_create();
+    if (fibers == NULL)
+        return queue->device->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
+    for (unsigned i = 0; i < count; i++) {
+        const struct wcodec_lanes_launch lanes = {run_lane,     &l[i],       l[i].groups,
+                                                  l[i].threads, l[i].shared, SEED};
+        wcodec_lanes_run(fibers, &lanes);
+    }
+    wcodec_fibers_destroy(fibers);
+    return WCODEC_OK;
+}
+
+const struct wcodec_backend_searches wcodec_emulated_searches = {supports, run};
