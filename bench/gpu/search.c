@@ -3,13 +3,14 @@
 
 /* Search in coded vectors on a device, from a call to its results.
  *
- *   gpu-search BACKENDS [THREADS [ROWS [DIMENSIONS [FOLDER]]]]
+ *   gpu-search BACKENDS [THREADS [ROWS [DIMENSIONS [FOLDER [PROBES]]]]]
  *
  * ROWS (10^6) vectors of DIMENSIONS (128) around 64 centres, coded by 1024 anchors at 5 bits a
  * dimension, and 10,000 queries of the same kind. Recall@10 is against the 10 nearest of the
  * uncoded vectors, of 200 queries. Single queries: median of 100 calls; batches: the least of three
  * calls; by probes. BACKEND cpu: by THREADS (2), with 1,000 queries. FOLDER: the vectors and
- * queries are left there as raw binary32, for bench/peers/batch.py. */
+ * queries are left there as raw binary32, for bench/peers/batch.py; "": nowhere. PROBES: only by so
+ * many, and one batch, for profilers. */
 #define PROGRAM "gpu-search"
 #include "bench/program.h"
 #include "bench/random.h"
@@ -127,37 +128,38 @@ static void find(const wcodec_vectors_store *store, const wcodec_vector_rows *qu
     check(wcodec_vectors_search(store, queries, &o, ids, scores, &err), &err);
 }
 
-static double recall(const uint64_t *found, const uint64_t *wanted)
+static double recall(const uint64_t *got, const uint64_t *wanted)
 {
     unsigned hits = 0;
     for (size_t q = 0; q < ASKED; q++)
         for (size_t i = 0; i < K; i++)
             for (size_t j = 0; j < K; j++)
-                hits += found[q * K + i] == wanted[q * K + j];
+                hits += got[q * K + i] == wanted[q * K + j];
     return (double)hits / (ASKED * K);
 }
+
+static uint64_t found[QUERIES * K];
+static float found_scores[QUERIES * K];
 
 static void measure(const wcodec_vectors_store *store, const float *query, size_t count, size_t d,
                     uint64_t probes, const uint64_t *wanted)
 {
-    static uint64_t ids[QUERIES * K];
-    static float scores[QUERIES * K];
     double singles[CALLS], least = INFINITY;
     wcodec_vector_rows queries = rows_of(query, 1, d);
     for (size_t i = 0; i < CALLS; i++) {
         queries.data = query + i * d;
         const double begin = wall();
-        find(store, &queries, probes, NULL, ids, scores);
+        find(store, &queries, probes, NULL, found, found_scores);
         singles[i] = wall() - begin;
     }
     queries = rows_of(query, probes == 0 && count > 1000 ? 1000 : count, d);
     for (unsigned i = 0; i < 3; i++) {
         const double begin = wall();
-        find(store, &queries, probes, NULL, ids, scores);
+        find(store, &queries, probes, NULL, found, found_scores);
         const double seconds = wall() - begin;
         least = seconds < least ? seconds : least;
     }
-    printf("| %u | %.4f | %.3f | %u | %.2f |\n", (unsigned)probes, recall(ids, wanted),
+    printf("| %u | %.4f | %.3f | %u | %.2f |\n", (unsigned)probes, recall(found, wanted),
            median(singles, CALLS) * 1e3, (unsigned)queries.count, least * 1e3);
     fflush(stdout);
 }
@@ -184,7 +186,8 @@ int main(int argc, char **argv)
     wcodec_error err;
     bool is_coded = false;
     if (argc < 2 || threads < 1 || threads > 1024 || n < 10000 || d < 1 || d > 4096) {
-        fprintf(stderr, "usage: gpu-search BACKENDS [THREADS [ROWS [DIMENSIONS [FOLDER]]]]\n");
+        fprintf(stderr,
+                "usage: gpu-search BACKENDS [THREADS [ROWS [DIMENSIONS [FOLDER [PROBES]]]]]\n");
         return 2;
     }
     float *centres = numbers(CENTRES * d), *bases = numbers(CENTRES * RANK * d);
@@ -194,7 +197,7 @@ int main(int argc, char **argv)
         bases[i] = normal();
     float *data = make(n, d, centres, bases), *query = make(QUERIES, d, centres, bases);
     const wcodec_vector_rows rows = rows_of(data, n, d), some = rows_of(query, ASKED, d);
-    if (argc > 5) {
+    if (argc > 5 && *argv[5] != 0) {
         leave(argv[5], "vectors.f32", data, n * d);
         leave(argv[5], "queries.f32", query, QUERIES * d);
     }
@@ -218,7 +221,11 @@ int main(int argc, char **argv)
         printf("| probes, %s | recall@10 | a query, ms | queries | together, ms |\n"
                "| --- | --- | --- | --- | --- |\n",
                name);
-        for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++)
+        if (argc > 6) {
+            const wcodec_vector_rows all = rows_of(query, QUERIES, d);
+            find(store, &all, strtoull(argv[6], NULL, 10), NULL, found, found_scores);
+        }
+        for (size_t i = 0; argc <= 6 && i < sizeof probes / sizeof probes[0]; i++)
             measure(store, query, strcmp(name, "cpu") == 0 ? 1000 : QUERIES, d, probes[i], wanted);
         wcodec_vectors_close(store);
         wcodec_context_destroy(context);

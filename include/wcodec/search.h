@@ -225,10 +225,11 @@ static inline void wcodec_vectors_search_options_init(wcodec_vectors_search_opti
  *
  * Of several queries in one call, up to 64 go through the vectors together, as many as the
  * context's limit of memory has room for beside these: that is faster, and finds the same. A device
- * takes as many together as 256 MiB of its memory hold: for each query 4 bytes for each vector that
- * it looks at, and 8 for each anchor. It looks for at most 1024 vectors (or candidates), among
- * those of at most 1024 anchors of each segment or of all; what is more, and what a device that is
- * lost had to do, the CPU does, if it may, and the log says so. With `allowed` the bits of all
+ * takes as many together as a sixteenth of its memory holds, or 1 GiB: for each query 4 bytes for
+ * each vector that it may look at, and 8 for each anchor. It looks for at most 1024 vectors (or
+ * candidates), among those of at most 1024 anchors of each segment or of all; what is more, and
+ * what a device that is lost had to do, the CPU does, if it may, and the log says so. With
+ * `allowed` the bits of all
  * vectors go to the device in each call.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (options out of range; k above the number of vectors;

@@ -474,6 +474,43 @@ wcodec_status wcodec_vectors_check_search(const wcodec_vectors_store *store,
     return WCODEC_OK;
 }
 
+/* By a device, if it does; or else, and where originals are to be seen, with `work`. */
+static wcodec_status search_there(const struct search *search, const wcodec_vector_rows *queries,
+                                  uint64_t *ids, float *scores, bool *done, wcodec_error *err)
+{
+    const struct wcodec_device_search there = {
+        .store = search->store,
+        .queries = queries,
+        .options = &search->options,
+        .rerank = search->rerank,
+        .widened = search->rerank != NULL ? search->queries->rows : NULL,
+        .ids = ids,
+        .scores = scores};
+    return wcodec_search_device_run(&there, done, err);
+}
+
+/* With queries as binary32. */
+static wcodec_status search_widened(struct search *search, const wcodec_vector_rows *queries,
+                                    uint64_t *ids, float *scores, wcodec_error *err)
+{
+    const wcodec_vectors_search_options given = search->options;
+    struct wcodec_rerank rerank = {.context = search->store->context,
+                                   .options = &given,
+                                   .d = search->queries->d,
+                                   .width = search->queries->width,
+                                   .k = (size_t)given.k};
+    bool done = false;
+    wcodec_status status = WCODEC_OK;
+    if (wcodec_rerank_wanted(&given)) {
+        status = wcodec_rerank_check(&rerank, search->store->rows, err);
+        search->options.k = rerank.candidates;
+        search->rerank = &rerank;
+        if (status == WCODEC_OK)
+            status = search_there(search, queries, ids, scores, &done, err);
+    }
+    return status == WCODEC_OK && !done ? run(search, ids, scores, err) : status;
+}
+
 wcodec_status wcodec_vectors_search(const wcodec_vectors_store *store,
                                     const wcodec_vector_rows *queries,
                                     const wcodec_vectors_search_options *options, uint64_t *ids,
@@ -481,39 +518,24 @@ wcodec_status wcodec_vectors_search(const wcodec_vectors_store *store,
 {
     struct wcodec_vectors_work work;
     struct search search = {.store = store, .queries = &work, .options = defaults};
+    bool done = false;
     wcodec_status status = wcodec_options_take(options, &search.options, sizeof search.options,
                                                "wcodec_vectors_search_options_init", err);
     if (status == WCODEC_OK)
         status = wcodec_vectors_check_search(store, queries, &search.options, err);
-    if (status != WCODEC_OK)
+    if (status == WCODEC_OK)
+        status = wcodec_context_usable(store->context, err);
+    if (status == WCODEC_OK && !wcodec_rerank_wanted(&search.options) &&
+        wcodec_vectors_check_rows(queries, NULL) == WCODEC_OK)
+        status = search_there(&search, queries, ids, scores, &done, err);
+    if (status != WCODEC_OK || done)
         return status;
     status = wcodec_vectors_work_init(&work, store->context, queries, 1, err);
     if (status != WCODEC_OK) {
         wcodec_error_prefix(err, "queries");
         return status;
     }
-    const wcodec_vectors_search_options given = search.options;
-    struct wcodec_rerank rerank = {.context = store->context,
-                                   .options = &given,
-                                   .d = work.d,
-                                   .width = work.width,
-                                   .k = (size_t)given.k};
-    if (wcodec_rerank_wanted(&given)) {
-        status = wcodec_rerank_check(&rerank, store->rows, err);
-        search.options.k = rerank.candidates;
-        search.rerank = &rerank;
-    }
-    const struct wcodec_device_search on_device = {.store = store,
-                                                   .queries = &work,
-                                                   .options = &search.options,
-                                                   .rerank = search.rerank,
-                                                   .ids = ids,
-                                                   .scores = scores};
-    bool done = false;
-    if (status == WCODEC_OK)
-        status = wcodec_search_device_run(&on_device, &done, err);
-    if (status == WCODEC_OK && !done)
-        status = run(&search, ids, scores, err);
+    status = search_widened(&search, queries, ids, scores, err);
     wcodec_vectors_work_free(&work);
     return status;
 }

@@ -15,7 +15,8 @@
 
 enum {
     BLOCK = 64,            /* queries whose results a task makes */
-    WORK = 256 << 20,      /* bytes that queries at work take there, if more than one are */
+    WORK_LOG2 = 30,        /* bytes that queries at work take there, if more than one are */
+    WORK_PART = 16,        /* ... and no more than that part of the memory that there is */
     GROUPS = 512,          /* that select at a time, at least */
     SELECTED_LEAST = 2048, /* rows that one of them selects from */
     PAYS_LOG2 = 36         /* queries times rows times dimensions */
@@ -138,13 +139,15 @@ static void cut(const struct wcodec_held_vectors *r, uint64_t queries,
     const uint64_t row = 4 * (uint64_t)step->shape->pitch, found = 8 * (uint64_t)step->k,
                    together = r->host.size / (row + 4 + found);
     step->queries = step->splits = 1;
-    const uint64_t each = wcodec_search_work(step).size, room = WORK / each;
+    const uint64_t memory = r->owner.device->listing.memory / WORK_PART,
+                   most = memory != 0 && memory >> WORK_LOG2 == 0 ? memory : 1 << WORK_LOG2,
+                   room = most / wcodec_search_work(step).size;
     uint64_t count = queries < WCODEC_SEARCH_QUERIES ? queries : WCODEC_SEARCH_QUERIES;
     count = count < together ? count : together;
     count = count < room ? count : room;
     step->queries = count > 0 ? (uint32_t)count : 1;
-    const uint32_t wanted = GROUPS / step->queries, most = step->room / SELECTED_LEAST;
-    step->splits = wanted < most ? wanted : most;
+    const uint32_t wanted = GROUPS / step->queries, parts = step->room / SELECTED_LEAST;
+    step->splits = wanted < parts ? wanted : parts;
     step->splits = step->splits > 0 ? step->splits : 1;
 }
 
@@ -218,40 +221,73 @@ static void put_block(void *opaque, size_t block)
 static wcodec_status put_ranked(const struct chunk *c, wcodec_error *err)
 {
     const struct wcodec_device_search *s = c->search;
-    const size_t k = (size_t)s->options->k, wanted = s->rerank->k, width = s->queries->width;
+    const size_t k = (size_t)s->options->k, wanted = s->rerank->k, width = s->rerank->width;
     wcodec_status status = WCODEC_OK;
     for (size_t at = 0, some; at < c->count && status == WCODEC_OK; at += some) {
         const size_t query = c->first + at;
         some = c->count - at < BLOCK ? c->count - at : BLOCK;
         for (size_t i = 0; i < some * k; i++)
             c->hits[i] = hit_of(c, c->found[at * k + i]);
-        status = wcodec_rerank_run(s->rerank, s->queries->rows + query * width, some, c->hits,
+        status = wcodec_rerank_run(s->rerank, s->widened + query * width, some, c->hits,
                                    s->ids + query * wanted, s->scores + query * wanted, err);
     }
     return status;
 }
 
-/* Queries there, and what is found back to `host`, which has both. */
+/* Queries on their way: rows of `pitch` numbers, and lengths. */
+struct sending {
+    const struct chunk *chunk;
+    size_t pitch;
+    bool with_lengths;
+    float *rows, *lengths;
+    atomic_bool wrong; /* there are numbers that are refused */
+};
+
+static void send_block(void *opaque, size_t block)
+{
+    struct sending *s = opaque;
+    const wcodec_vector_rows *from = s->chunk->search->queries;
+    const size_t d = (size_t)from->dimensions, begin = block * BLOCK,
+                 end = s->chunk->count - begin < BLOCK ? s->chunk->count : begin + BLOCK;
+    for (size_t q = begin; q < end; q++) {
+        float *row = s->rows + q * s->pitch;
+        bool good = true;
+        for (size_t j = 0; j < d; j++) {
+            row[j] = wcodec_vectors_element(from->dtype, from->data, (s->chunk->first + q) * d + j);
+            good = good && fabsf(row[j]) <= 65504;
+        }
+        memset(row + d, 0, (s->pitch - d) * sizeof *row);
+        s->lengths[q] =
+            s->with_lengths ? (float)sqrt(wcodec_vectors_product(row, row, s->pitch)) : 0;
+        if (!good)
+            atomic_store(&s->wrong, true);
+    }
+}
+
+/* Queries there, and what is found back to `host`, which has both. False: not with these. */
+static bool send(const struct wcodec_held_vectors *r, const struct chunk *c,
+                 const struct wcodec_search_step *step, struct sending *sending)
+{
+    *sending = (struct sending){.chunk = c,
+                                .pitch = step->shape->pitch,
+                                .with_lengths = step->metric == WCODEC_VECTORS_COSINE,
+                                .rows = (float *)r->host.data};
+    sending->lengths = sending->rows + c->count * sending->pitch;
+    wcodec_run(r->owner.context, send_block, sending, (c->count + BLOCK - 1) / BLOCK);
+    return !atomic_load(&sending->wrong);
+}
+
 static wcodec_status find(struct wcodec_held_vectors *r, const struct chunk *c,
-                          struct wcodec_search_step *step, wcodec_error *err)
+                          const struct wcodec_search_step *step, const struct sending *sent,
+                          wcodec_error *err)
 {
     const struct wcodec_backend *b = r->owner.device->backend;
-    const struct wcodec_vectors_work *queries = c->search->queries;
     const struct wcodec_search_work w = wcodec_search_work(step);
-    const size_t row = 4 * (size_t)step->shape->pitch, size = queries->width * sizeof(float);
-    float *lengths = (float *)(r->host.data + c->count * row);
-    for (size_t q = 0; q < c->count; q++) {
-        const float *from = queries->rows + (c->first + q) * queries->width;
-        memcpy(r->host.data + q * row, from, size);
-        memset(r->host.data + q * row + size, 0, row - size);
-        lengths[q] = step->metric == WCODEC_VECTORS_COSINE
-                         ? (float)sqrt(wcodec_vectors_product(from, from, queries->width))
-                         : 0;
-    }
-    wcodec_status status =
-        b->copy_in(r->queue, r->work, w.queries, r->host.data, c->count * row, err);
+    wcodec_status status = b->copy_in(r->queue, r->work, w.queries, sent->rows,
+                                      c->count * sent->pitch * sizeof(float), err);
     if (status == WCODEC_OK)
-        status = b->copy_in(r->queue, r->work, w.lengths, lengths, c->count * sizeof(float), err);
+        status =
+            b->copy_in(r->queue, r->work, w.lengths, sent->lengths, c->count * sizeof(float), err);
     if (status == WCODEC_OK)
         status = b->searches->run(r->queue, step, err);
     if (status == WCODEC_OK)
@@ -266,7 +302,8 @@ static wcodec_status run(struct wcodec_held_vectors *r, const struct wcodec_devi
                          struct wcodec_search_step *step, struct chunk *chunk, bool *done,
                          wcodec_error *err)
 {
-    const size_t n = search->queries->n;
+    const size_t n = (size_t)search->queries->count;
+    struct sending sending;
     wcodec_error reason = {0};
     cut(r, n, step);
     wcodec_status status = wcodec_held_reserve(r, wcodec_search_work(step).size, &reason);
@@ -279,7 +316,9 @@ static wcodec_status run(struct wcodec_held_vectors *r, const struct wcodec_devi
         chunk->first = at;
         chunk->count = n - at < step->queries ? n - at : step->queries;
         step->queries = (uint32_t)chunk->count;
-        status = find(r, chunk, step, &reason);
+        if (!send(r, chunk, step, &sending))
+            return WCODEC_OK;
+        status = find(r, chunk, step, &sending, &reason);
         if (status != WCODEC_OK)
             break;
         chunk->found = (const uint64_t *)r->host.data;
@@ -298,7 +337,7 @@ static wcodec_status run_ranked(struct wcodec_held_vectors *r,
                                 struct wcodec_search_step *step, bool *done, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &r->owner.context->allocator;
-    const size_t some = search->queries->n < BLOCK ? search->queries->n : BLOCK;
+    const size_t some = search->queries->count < BLOCK ? (size_t)search->queries->count : BLOCK;
     struct chunk chunk = {.search = search, .held = r};
     if (search->rerank == NULL)
         return run(r, search, step, &chunk, done, err);
@@ -325,7 +364,7 @@ static bool pays(const struct wcodec_device_search *search)
         part += probes == 0 || probes >= s->m ? (double)s->n
                                               : (double)s->n * (double)probes / (double)s->m;
     }
-    return part * (double)store->d * (double)search->queries->n >= ldexp(1, PAYS_LOG2);
+    return part * (double)store->d * (double)search->queries->count >= ldexp(1, PAYS_LOG2);
 }
 
 wcodec_status wcodec_search_device_run(const struct wcodec_device_search *search, bool *done,

@@ -17,17 +17,19 @@ void wcodec_search_device_destroy(struct wcodec_vectors_store *store);
 /* Bytes that are in its memory. */
 uint64_t wcodec_search_device_memory(const struct wcodec_vectors_store *store);
 
-/* A search, whose options are checked: options.k are the candidates where `rerank` is not NULL. */
+/* A search, whose options are checked. */
 struct wcodec_device_search {
     const struct wcodec_vectors_store *store;
-    const struct wcodec_vectors_work *queries;
+    const wcodec_vector_rows *queries; /* of the store's dimensions */
     const wcodec_vectors_search_options *options;
-    struct wcodec_rerank *rerank;
+    struct wcodec_rerank *rerank; /* or NULL: then options.k are the candidates */
+    const float *widened;         /* the queries for it, `width` numbers each */
     uint64_t *ids;
     float *scores;
 };
 
-/* *done false: nothing was found, and the CPU is to search. From several threads. */
+/* *done false: nothing was found, and the CPU is to search, or to say what is wrong with queries.
+ * From several threads. */
 wcodec_status wcodec_search_device_run(const struct wcodec_device_search *search, bool *done,
                                        wcodec_error *err);
 
