@@ -21,8 +21,8 @@ cu_result wcodec_cuda_find_searches(struct wcodec_device *d)
 
 static bool supports(struct wcodec_device *device, const struct wcodec_search_shape *shape)
 {
-    (void)device, (void)shape;
-    return true;
+    (void)device;
+    return wcodec_gpu_search_fits(shape);
 }
 
 static wcodec_status run(struct wcodec_queue *q, const struct wcodec_search_step *step,

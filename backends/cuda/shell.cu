@@ -250,8 +250,8 @@ WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
 #endif
 #include "backends/kernels/vectors.def"
 
-#define WCODEC_SEARCH_KERNEL(name) \
-    extern "C" __global__ void __launch_bounds__(256, 4) \
+#define WCODEC_SEARCH_KERNEL(name, most, at_once) \
+    extern "C" __global__ void __launch_bounds__(most, at_once) \
         wcodec_search_##name(const __grid_constant__ wcodec_search_launch launch) \
     { \
         struct wcodec_warp warp; \

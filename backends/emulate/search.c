@@ -13,8 +13,9 @@ enum { SEED = 1, ITEMS = 32 };
 
 static bool supports(struct wcodec_device *device, const struct wcodec_search_shape *shape)
 {
-    (void)device, (void)shape;
-    return wcodec_fibers_supported() && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    (void)device;
+    return wcodec_gpu_search_fits(shape) && wcodec_fibers_supported() &&
+           __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 }
 
 static void run_lane(struct wcodec_warp *warp, const void *argument)
@@ -27,7 +28,7 @@ static void run_lane(struct wcodec_warp *warp, const void *argument)
         .groups = wcodec_groups(warp),
         .shared = WCODEC_SHARED(warp, uint64_t, wcodec_shared_base(warp))};
     switch (launch->kernel) {
-#define WCODEC_SEARCH_KERNEL(name) \
+#define WCODEC_SEARCH_KERNEL(name, most, at_once) \
     case WCODEC_SEARCH_KERNEL_##name: \
         wcodec_search_##name##_kernel(warp, &item, &launch->arguments); \
         break;

@@ -11,11 +11,22 @@ enum {
 
 _Static_assert((int)WCODEC_SEARCH_PIECE == (int)WCODEC_SEARCH_ROWS, "one is the other");
 
-const char *const wcodec_search_kernel_names[WCODEC_SEARCH_KERNELS] = {
-#define WCODEC_SEARCH_KERNEL(name) #name,
+static const uint32_t most_items[WCODEC_SEARCH_KERNELS] = {
+#define WCODEC_SEARCH_KERNEL(name, most, at_once) most,
 #include "backends/kernels/search.def"
 #undef WCODEC_SEARCH_KERNEL
 };
+
+const char *const wcodec_search_kernel_names[WCODEC_SEARCH_KERNELS] = {
+#define WCODEC_SEARCH_KERNEL(name, most, at_once) #name,
+#include "backends/kernels/search.def"
+#undef WCODEC_SEARCH_KERNEL
+};
+
+bool wcodec_gpu_search_fits(const struct wcodec_search_shape *shape)
+{
+    return shape->rows <= 1 << 30 && shape->anchors <= 1 << 26 && shape->segments <= 1 << 16;
+}
 
 static void put_vectors(struct wcodec_search_launch *l, const struct wcodec_search_shape *s,
                         uint64_t vectors)
@@ -74,11 +85,13 @@ struct list {
 
 static void add(struct list *l, enum wcodec_search_kernel kernel, uint32_t groups, uint32_t shared)
 {
-    l->launches[l->count++] = (struct wcodec_gpu_search_launch){.kernel = kernel,
-                                                                .groups = groups,
-                                                                .threads = l->items,
-                                                                .shared = shared,
-                                                                .arguments = l->arguments};
+    const uint32_t most = most_items[kernel];
+    l->launches[l->count++] =
+        (struct wcodec_gpu_search_launch){.kernel = kernel,
+                                          .groups = groups,
+                                          .threads = l->items < most ? l->items : most,
+                                          .shared = shared,
+                                          .arguments = l->arguments};
 }
 
 unsigned wcodec_gpu_search_launches(const struct wcodec_search_step *step, uint32_t items,

@@ -9,7 +9,7 @@
 #include "backends/kernels/search_launch.h"
 
 enum wcodec_search_kernel {
-#define WCODEC_SEARCH_KERNEL(name) WCODEC_SEARCH_KERNEL_##name,
+#define WCODEC_SEARCH_KERNEL(name, most, at_once) WCODEC_SEARCH_KERNEL_##name,
 #include "backends/kernels/search.def"
 #undef WCODEC_SEARCH_KERNEL
     WCODEC_SEARCH_KERNELS
@@ -26,6 +26,9 @@ struct wcodec_gpu_search_launch {
     uint32_t groups, threads, shared;
     struct wcodec_search_launch arguments;
 };
+
+/* Are there numbers for all work-groups? */
+bool wcodec_gpu_search_fits(const struct wcodec_search_shape *shape);
 
 /* The launches of a step, in order, at most WCODEC_SEARCH_KERNELS, with work-groups of so many
  * items, a multiple of 32; codes, vectors, work: addresses of the memory. Returns how many. */

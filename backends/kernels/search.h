@@ -359,6 +359,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_search_numbers(const struct wcodec_search_lau
     }
 }
 
+/* Products of a row with vectors' upper and lower bytes. */
+struct wcodec_search_sums {
+    int32_t upper[WCODEC_SEARCH_TOGETHER], lower[WCODEC_SEARCH_TOGETHER];
+};
+
 /* Which queries they are, and the units of their vectors. */
 WCODEC_DEVICE_FUNCTION void wcodec_search_open(struct wcodec_warp *warp,
                                                const struct wcodec_vectors_item *w,
@@ -426,43 +431,52 @@ WCODEC_DEVICE_FUNCTION void wcodec_search_round(struct wcodec_warp *warp,
     }
 }
 
-/* What 16 codes of a row, with words from `at` on, add to products with upper and lower bytes. */
+/* What 16 codes of each of two rows, with words from `at` on, add to products with upper and lower
+ * bytes. */
 WCODEC_DEVICE_FUNCTION void wcodec_search_bytes(const uint32_t together,
                                                 const struct wcodec_search_some *s, uint32_t at,
-                                                const uint32_t *code, int32_t *upper,
-                                                int32_t *lower)
+                                                uint32_t code[WCODEC_SEARCH_PAIR][4],
+                                                struct wcodec_search_sums *sums)
 {
     WCODEC_UNROLL_ALL
     for (uint32_t q = 0; q < together; q++) {
         const WCODEC_GROUP_LOCAL uint32_t *words = s->words + q * (WCODEC_SEARCH_PART / 2) + at;
-        uint32_t high[4], low[4];
-        WCODEC_TAKE_WORDS(high, words);
-        WCODEC_TAKE_WORDS(low, words + WCODEC_SEARCH_PART / 4);
+        uint32_t upper[4], lower[4];
+        WCODEC_TAKE_WORDS(upper, words);
+        WCODEC_TAKE_WORDS(lower, words + WCODEC_SEARCH_PART / 4);
         WCODEC_UNROLL_ALL
-        for (uint32_t j = 0; j < 4; j++) {
-            upper[q] = wcodec_dot_signed(high[j], code[j], upper[q]);
-            lower[q] = wcodec_dot_unsigned(low[j], code[j], lower[q]);
+        for (uint32_t r = 0; r < WCODEC_SEARCH_PAIR; r++) {
+            WCODEC_UNROLL_ALL
+            for (uint32_t j = 0; j < 4; j++) {
+                sums[r].upper[q] = wcodec_dot_signed(upper[j], code[r][j], sums[r].upper[q]);
+                sums[r].lower[q] = wcodec_dot_unsigned(lower[j], code[r][j], sums[r].lower[q]);
+            }
         }
     }
 }
 
-/* ... the numbers [at, at + size). */
-WCODEC_DEVICE_FUNCTION void wcodec_search_multiply(const uint32_t together,
-                                                   const struct wcodec_search_launch *l,
-                                                   const struct wcodec_search_some *s, uint32_t row,
-                                                   uint32_t at, uint32_t size, int32_t *upper,
-                                                   int32_t *lower)
+/* ... the numbers [at, at + size) of rows `row` and `other`. */
+WCODEC_DEVICE_FUNCTION void
+wcodec_search_multiply(const uint32_t together, const struct wcodec_search_launch *l,
+                       const struct wcodec_search_some *s, const uint32_t row[WCODEC_SEARCH_PAIR],
+                       uint32_t at, uint32_t size, struct wcodec_search_sums *sums)
 {
-    const WCODEC_GLOBAL uint8_t *codes = (const WCODEC_GLOBAL uint8_t *)l->codes +
-                                         (uint64_t)(row / 32) * 32 * l->pitch + (uint64_t)32 * at +
-                                         row % 32 * 16;
+    const WCODEC_GLOBAL uint8_t *codes[WCODEC_SEARCH_PAIR];
+    WCODEC_UNROLL_ALL
+    for (uint32_t r = 0; r < WCODEC_SEARCH_PAIR; r++)
+        codes[r] = (const WCODEC_GLOBAL uint8_t *)l->codes +
+                   (uint64_t)(row[r] / 32) * 32 * l->pitch + (uint64_t)32 * at + row[r] % 32 * 16;
     for (uint32_t begin = 0; begin < size / 4; begin += 8) {
-        uint32_t code[2][4];
-        WCODEC_READ_16(code[0], codes + 128 * begin);
-        WCODEC_READ_16(code[1], codes + 128 * (begin + 4));
+        uint32_t code[2][WCODEC_SEARCH_PAIR][4];
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 2; i++) {
+            WCODEC_UNROLL_ALL
+            for (uint32_t r = 0; r < WCODEC_SEARCH_PAIR; r++)
+                WCODEC_READ_16(code[i][r], codes[r] + 128 * (begin + 4 * i));
+        }
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < 2; i++)
-            wcodec_search_bytes(together, s, begin + 4 * i, code[i], upper, lower);
+            wcodec_search_bytes(together, s, begin + 4 * i, code[i], sums);
     }
 }
 
@@ -495,39 +509,53 @@ WCODEC_DEVICE_FUNCTION bool wcodec_search_allows(const struct wcodec_search_laun
     return (wcodec_vectors_words(l->allowed)[rank / 32] >> rank % 32 & 1) != 0;
 }
 
-/* Rows [first, end) of an anchor with some queries: a work-item has a row. */
+/* Orders of a row for some queries. */
+WCODEC_DEVICE_FUNCTION void wcodec_search_tell(const uint32_t together,
+                                               const struct wcodec_search_launch *l,
+                                               const struct wcodec_search_some *s, uint32_t row,
+                                               const struct wcodec_search_sums *sums)
+{
+    const bool allowed = wcodec_search_allows(l, row);
+    const float of_row =
+        wcodec_vectors_floats(l->flags & WCODEC_SEARCH_DISTANCE ? l->squares : l->lengths)[row];
+    WCODEC_UNROLL_ALL
+    for (uint32_t q = 0; q < together; q++)
+        if (q < s->count)
+            wcodec_vectors_words(
+                l->keys)[(uint64_t)s->query[q] * l->room + s->slot[q] + (row - s->begin)] =
+                allowed ? wcodec_search_row(l, s, q, of_row, sums->upper[q], sums->lower[q])
+                        : WCODEC_SEARCH_NOWHERE;
+}
+
+/* Rows [first, end) of an anchor with some queries: a work-item has two of them, as far apart as
+ * there are work-items. */
 WCODEC_DEVICE_FUNCTION void wcodec_search_rows(const uint32_t together, struct wcodec_warp *warp,
                                                const struct wcodec_vectors_item *w,
                                                const struct wcodec_search_launch *l,
                                                const struct wcodec_search_some *s, uint32_t first,
                                                uint32_t end)
 {
-    for (uint32_t begin = first; begin < end; begin += w->items) {
-        const uint32_t row = begin + w->item;
-        int32_t upper[WCODEC_SEARCH_TOGETHER], lower[WCODEC_SEARCH_TOGETHER];
+    for (uint32_t begin = first; begin < end; begin += WCODEC_SEARCH_PAIR * w->items) {
+        struct wcodec_search_sums sums[WCODEC_SEARCH_PAIR];
+        uint32_t row[WCODEC_SEARCH_PAIR];
         WCODEC_UNROLL_ALL
-        for (uint32_t q = 0; q < together; q++)
-            upper[q] = lower[q] = 0;
+        for (uint32_t r = 0; r < WCODEC_SEARCH_PAIR; r++) {
+            row[r] = wcodec_search_lesser(begin + r * w->items + w->item, end - 1);
+            WCODEC_UNROLL_ALL
+            for (uint32_t q = 0; q < together; q++)
+                sums[r].upper[q] = sums[r].lower[q] = 0;
+        }
         for (uint32_t at = 0; at < l->pitch; at += WCODEC_SEARCH_PART) {
             const uint32_t size = wcodec_search_lesser(l->pitch - at, WCODEC_SEARCH_PART);
             WCODEC_SYNC_ITEMS(warp);
             wcodec_search_round(warp, w, l, s, at, size);
             WCODEC_SYNC_ITEMS(warp);
-            if (row < end)
-                wcodec_search_multiply(together, l, s, row, at, size, upper, lower);
+            wcodec_search_multiply(together, l, s, row, at, size, sums);
         }
-        if (row >= end)
-            continue;
-        const bool allowed = wcodec_search_allows(l, row);
-        const float of_row =
-            wcodec_vectors_floats(l->flags & WCODEC_SEARCH_DISTANCE ? l->squares : l->lengths)[row];
         WCODEC_UNROLL_ALL
-        for (uint32_t q = 0; q < together; q++)
-            if (q < s->count)
-                wcodec_vectors_words(
-                    l->keys)[(uint64_t)s->query[q] * l->room + s->slot[q] + (row - s->begin)] =
-                    allowed ? wcodec_search_row(l, s, q, of_row, upper[q], lower[q])
-                            : WCODEC_SEARCH_NOWHERE;
+        for (uint32_t r = 0; r < WCODEC_SEARCH_PAIR; r++)
+            if (begin + r * w->items + w->item < end)
+                wcodec_search_tell(together, l, s, row[r], &sums[r]);
     }
 }
 

@@ -39,6 +39,7 @@ enum {
 enum {
     WCODEC_SEARCH_ROWS = 256,     /* of a piece, as in backend.h */
     WCODEC_SEARCH_TOGETHER = 8,   /* queries whose rows a work-item reads once */
+    WCODEC_SEARCH_PAIR = 2,       /* rows of a work-item, for which it reads queries once */
     WCODEC_SEARCH_PART = 512,     /* numbers of a query that are in local memory at once */
     WCODEC_SEARCH_FEW = 64,       /* ... beside anchors */
     WCODEC_SEARCH_SELECTED = 2048 /* keys likewise */

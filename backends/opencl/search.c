@@ -19,7 +19,8 @@ static bool supports(struct wcodec_device *d, const struct wcodec_search_shape *
 {
     const struct wcodec_search_places p = wcodec_search_places(s);
     cl_ulong buffer = 0;
-    return items_of(d) >= ITEMS_LEAST && wcodec_opencl_computes_alike(d) &&
+    return wcodec_gpu_search_fits(s) && items_of(d) >= ITEMS_LEAST &&
+           wcodec_opencl_computes_alike(d) &&
            d->local_memory >= WCODEC_GPU_SEARCH_SHARED(items_of(d)) &&
            d->cl->clGetDeviceInfo(d->id->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof buffer,
                                   &buffer, NULL) == CL_SUCCESS &&
@@ -34,7 +35,7 @@ static wcodec_status make(struct wcodec_device *d, wcodec_error *err)
     s->program.items = items_of(d);
     const wcodec_status status = wcodec_opencl_program_build(
         d, nvidia ? d->variant : WCODEC_VARIANT_LOOPS,
-        nvidia ? " -DWCODEC_SEARCH -cl-nv-maxrregcount=64" : " -DWCODEC_SEARCH", &s->program, err);
+        nvidia ? " -DWCODEC_SEARCH -cl-nv-maxrregcount=80" : " -DWCODEC_SEARCH", &s->program, err);
     if (status != WCODEC_OK)
         return status;
     for (unsigned k = 0; k < WCODEC_SEARCH_KERNELS; k++) {

@@ -35,7 +35,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_search_bind(struct wcodec_search_launch *l,
     l->found += (ulong)work;
 }
 
-#define WCODEC_SEARCH_KERNEL(name) \
+#define WCODEC_SEARCH_KERNEL(name, most, at_once) \
     WCODEC_OPENCL_KERNEL void wcodec_search_##name( \
         __global uint8_t *codes, __global uint8_t *vectors, __global uint8_t *work, \
         const struct wcodec_search_launch launch, __local uint4 *shared) \

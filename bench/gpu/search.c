@@ -175,7 +175,7 @@ static void leave(const char *folder, const char *name, const float *data, size_
 
 int main(int argc, char **argv)
 {
-    static const uint64_t probes[] = {1, 2, 4, 8, 16, 32, 64, 0};
+    static const uint64_t probes[] = {1, 4, 8, 12, 16, 32, 64, 0};
     static uint64_t wanted[ASKED * K];
     static float scores[ASKED * K];
     const unsigned long threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 2;

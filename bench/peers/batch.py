@@ -63,14 +63,16 @@ def main():
         index.add(rows)
         ivf = faiss.extract_index_ivf(index)
 
-        def set_probes(index=index, ivf=ivf, probes=1):
+        def choose(probes, factor, index=index, ivf=ivf):
             ivf.nprobe = probes
-            if hasattr(index, "k_factor"):
-                index.k_factor = 8
+            if factor:
+                index.k_factor = factor
 
         settings = [
-            (f"{p} probes", lambda p=p, f=set_probes: f(probes=p)) for p in (1, 2, 4, 8, 16, 32, 64)
-        ]
+            (f"{p} probes, refined by {x}" if x else f"{p} probes", lambda p=p, x=x, f=choose: f(p, x))
+            for x in ((8, 32, 128) if "RFlat" in name else (0,))
+            for p in (4, 6, 8, 10, 12, 14, 16, 24, 32, 64)
+        ]  # fmt: skip
         tune(f"{name} (built in {time.time() - begin:.0f} s)", index, settings, queries, wanted)
     begin = time.time()
     index = faiss.IndexHNSWFlat(d, 16)

@@ -17,7 +17,7 @@ enum {
     BLOCK = 64,            /* queries whose results a task makes */
     WORK_LOG2 = 30,        /* bytes that queries at work take there, if more than one are */
     WORK_PART = 16,        /* ... and no more than that part of the memory that there is */
-    GROUPS = 512,          /* that select at a time, at least */
+    GROUPS = 2048,         /* that select at a time, at least */
     SELECTED_LEAST = 2048, /* rows that one of them selects from */
     PAYS_LOG2 = 36         /* queries times rows times dimensions */
 };
@@ -131,6 +131,19 @@ static bool plan(const struct wcodec_device_search *search, struct wcodec_search
     return search->options->k <= WCODEC_SEARCH_MOST && (all || probes <= WCODEC_SEARCH_MOST);
 }
 
+/* Bytes of the device's memory for queries at work: what is the host's counts. */
+static uint64_t most_work(const struct wcodec_held_vectors *r)
+{
+    const struct wcodec_device_listing *listing = &r->owner.device->listing;
+    const uint64_t part = listing->memory / WORK_PART, all = (uint64_t)1 << WORK_LOG2,
+                   most = part != 0 && part < all ? part : all;
+    if ((listing->capabilities & WCODEC_DEVICE_HOST_MEMORY) == 0)
+        return most;
+    const uint64_t held = atomic_load(&r->owner.held) - r->work_size,
+                   left = held < r->owner.limit ? r->owner.limit - held : 0;
+    return left < most ? left : most;
+}
+
 /* As many queries together as there is room for, and into how many parts what they look at is cut.
  */
 static void cut(const struct wcodec_held_vectors *r, uint64_t queries,
@@ -139,13 +152,13 @@ static void cut(const struct wcodec_held_vectors *r, uint64_t queries,
     const uint64_t row = 4 * (uint64_t)step->shape->pitch, found = 8 * (uint64_t)step->k,
                    together = r->host.size / (row + 4 + found);
     step->queries = step->splits = 1;
-    const uint64_t memory = r->owner.device->listing.memory / WORK_PART,
-                   most = memory != 0 && memory >> WORK_LOG2 == 0 ? memory : 1 << WORK_LOG2,
-                   room = most / wcodec_search_work(step).size;
+    const uint64_t room = most_work(r) / wcodec_search_work(step).size;
     uint64_t count = queries < WCODEC_SEARCH_QUERIES ? queries : WCODEC_SEARCH_QUERIES;
     count = count < together ? count : together;
     count = count < room ? count : room;
-    step->queries = count > 0 ? (uint32_t)count : 1;
+    count = count > 0 ? count : 1;
+    const uint64_t chunks = (queries + count - 1) / count;
+    step->queries = (uint32_t)((queries + chunks - 1) / chunks);
     const uint32_t wanted = GROUPS / step->queries, parts = step->room / SELECTED_LEAST;
     step->splits = wanted < parts ? wanted : parts;
     step->splits = step->splits > 0 ? step->splits : 1;
