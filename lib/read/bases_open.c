@@ -84,34 +84,54 @@ static wcodec_status fetch(const wcodec_bases *bases, const struct wcodec_entry 
     return status;
 }
 
-/* `seen` has a byte for each file: those that were looked at. */
-static bool is_reached(const struct wcodec_bases *b, const uint8_t *from, const uint8_t *hash,
-                       uint8_t *seen)
+/* Files whose bases are looked at in turn, each once: a folder may have a long chain of them. */
+struct reached {
+    const wcodec_bases *bases;
+    uint64_t *queue; /* numbers of files */
+    uint64_t count;
+    uint8_t *seen; /* a byte for each file */
+};
+
+/* Is the file of hash `from` that of `hash`? Else it is looked at later. */
+static bool meet(struct reached *r, const uint8_t *from, const uint8_t *hash)
 {
+    const struct wcodec_bases *b = r->bases;
     uint64_t i = 0;
     if (memcmp(from, hash, 16) == 0)
         return true;
     while (i < b->count && memcmp(b->files[i]->hash, from, 16) != 0)
         i++;
-    if (i == b->count || seen[i] || b->files[i]->layout != NULL)
+    if (i == b->count || r->seen[i] || b->files[i]->layout != NULL)
         return false;
-    seen[i] = 1;
-    const struct wcodec_index *index = b->files[i]->shard.index;
-    for (uint64_t k = 0; k < index->entry_count; k++) {
-        const struct wcodec_entry *e = &index->entries[k];
-        if (!e->newer && e->coding == WCODEC_CODING_DELTA &&
-            is_reached(b, e->u.delta->head.base, hash, seen))
-            return true;
-    }
+    r->seen[i] = 1;
+    r->queue[r->count++] = i;
     return false;
+}
+
+static bool is_reached(struct reached *r, const uint8_t *base, const uint8_t *hash)
+{
+    bool found = meet(r, base, hash);
+    for (uint64_t at = 0; at < r->count && !found; at++) {
+        const struct wcodec_index *index = r->bases->files[r->queue[at]]->shard.index;
+        for (uint64_t k = 0; k < index->entry_count && !found; k++) {
+            const struct wcodec_entry *e = &index->entries[k];
+            found = !e->newer && e->coding == WCODEC_CODING_DELTA &&
+                    meet(r, e->u.delta->head.base, hash);
+        }
+    }
+    return found;
 }
 
 static bool needs(const wcodec_bases *bases, const uint8_t base[16], const uint8_t hash[16])
 {
-    uint8_t *seen = wcodec_alloc_zeroed(&bases->context->allocator, (size_t)bases->count + 1);
-    const bool reached =
-        seen != NULL ? is_reached(bases, base, hash, seen) : memcmp(base, hash, 16) == 0;
-    wcodec_free(&bases->context->allocator, seen);
+    const wcodec_allocator *allocator = &bases->context->allocator;
+    struct reached r = {.bases = bases,
+                        .queue = wcodec_alloc_array(allocator, bases->count + 1, sizeof *r.queue),
+                        .seen = wcodec_alloc_zeroed(allocator, (size_t)bases->count + 1)};
+    const bool reached = r.queue != NULL && r.seen != NULL ? is_reached(&r, base, hash)
+                                                           : memcmp(base, hash, 16) == 0;
+    wcodec_free(allocator, r.queue);
+    wcodec_free(allocator, r.seen);
     return reached;
 }
 
@@ -476,10 +496,11 @@ static bool index_needs(const struct wcodec_bases *b, const struct wcodec_index 
         if (e->newer || e->coding != WCODEC_CODING_DELTA)
             continue;
         const struct wcodec_delta *d = &e->u.delta->head;
-        const struct wcodec_base_file *known = wcodec_bases_by_hash(b, d->base);
+        if (d->base_size != size || (hash != NULL && memcmp(d->base, hash, 16) != 0))
+            continue;
         /* One that is a delta itself may be exchanged for another, where that is soon known. */
-        if (d->base_size == size && (hash == NULL || memcmp(d->base, hash, 16) == 0) &&
-            (known == NULL || (hash != NULL && known->has_deltas)))
+        const struct wcodec_base_file *known = wcodec_bases_by_hash(b, d->base);
+        if (known == NULL || (hash != NULL && known->has_deltas))
             return true;
     }
     return false;
@@ -517,12 +538,14 @@ static wcodec_status add_if_needed(struct wcodec_bases *b, const char *path, voi
     return WCODEC_OK;
 }
 
-/* Until a round through the folder finds no more. */
+/* Until a round through the folder finds no more, or only what is deeper than may be: in each one
+ * at least the bases of those that were found in the one before are. */
 static wcodec_status find_in(struct wcodec_bases *b, struct search *search, const char *folder,
                              wcodec_error *err)
 {
     wcodec_status status = WCODEC_OK;
-    for (uint64_t before = UINT64_MAX; status == WCODEC_OK && before != b->count;) {
+    uint64_t before = UINT64_MAX;
+    for (unsigned i = 0; i <= b->depth && status == WCODEC_OK && before != b->count; i++) {
         before = b->count;
         status = visit_folder(b, folder, add_if_needed, search, err);
     }

@@ -267,6 +267,59 @@ static void test_many(void **state)
     wcodec_context_destroy(context);
 }
 
+/* A folder with a chain that is longer than may be is not read to its end: each file is looked for
+ * by the one after it, which a round through the folder meets later. */
+static void test_long_chain(void **state)
+{
+    enum { FILES = 40, SIZE = 4200, DEPTH = 5 };
+    static uint8_t data[2 * SIZE];
+    uint64_t seed = support_seed() + 13;
+    wcodec_context *context = support_context(1, NULL);
+    struct support_sink coded;
+    wcodec_error err = {0};
+    char name[24];
+    (void)state;
+    for (unsigned k = 0; k < SIZE; k++)
+        wcodec_store_u16(data + (size_t)2 * k, 90 + (support_random(&seed) & 31));
+    assert_int_equal(mkdir("chain", 0777), 0);
+    for (unsigned i = 0; i < FILES; i++) {
+        struct support_model model;
+        support_model_init(&model);
+        support_model_add_data(&model, "w", "BF16", SIZE, data, sizeof data);
+        support_model_finish(&model, "", 0);
+        wcodec_bases *bases = i > 0 ? bases_of(context, 0, "before") : NULL;
+        compress(context, model.file, model.file_size, bases, &coded);
+        wcodec_bases_destroy(bases);
+        snprintf(name, sizeof name, "chain/%02u.wcodec", i);
+        support_put_file(name, coded.data, coded.size);
+        support_put_file("before", model.file, model.file_size);
+        support_model_free(&model);
+        if (i + 1 < FILES)
+            support_sink_free(&coded);
+        data[2 * i] ^= 1;
+    }
+    wcodec_reader *reader = support_open_sink(context, &coded);
+    wcodec_bases *bases = bases_of(context, DEPTH, NULL);
+    assert_int_equal(wcodec_bases_find(bases, reader, "chain", NULL), WCODEC_OK);
+    assert_int_equal(wcodec_bases_count(bases), DEPTH + 1);
+    assert_int_equal(wcodec_reader_set_bases(reader, bases, &err), WCODEC_ERROR_LIMIT);
+    assert_non_null(strstr(err.text, "more than 5 deltas"));
+    wcodec_bases_destroy(bases);
+    bases = bases_of(context, FILES - 1, NULL);
+    assert_int_equal(wcodec_bases_find(bases, reader, "chain", NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_set_bases(reader, bases, NULL), WCODEC_OK);
+    wcodec_bases_destroy(bases);
+    wcodec_reader_close(reader);
+    support_sink_free(&coded);
+    for (unsigned i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "chain/%02u.wcodec", i);
+        unlink(name);
+    }
+    rmdir("chain");
+    unlink("before");
+    wcodec_context_destroy(context);
+}
+
 /* Each coded against the other: both are right, but not without one of the originals. */
 static void test_circle(void **state)
 {
@@ -434,9 +487,10 @@ static void test_dtypes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrong),  cmocka_unit_test(test_circle), cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_some),   cmocka_unit_test(test_find),   cmocka_unit_test(test_many),
-        cmocka_unit_test(test_dtypes),
+        cmocka_unit_test(test_wrong),  cmocka_unit_test(test_circle),
+        cmocka_unit_test(test_lies),   cmocka_unit_test(test_some),
+        cmocka_unit_test(test_find),   cmocka_unit_test(test_many),
+        cmocka_unit_test(test_dtypes), cmocka_unit_test(test_long_chain),
     };
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }
