@@ -3,6 +3,7 @@
 
 /* wcodec vectors compress, add, remove, compact and search, and what info and export say of
  * segments. */
+#include "utils/directory.h"
 #include "utils/json.h"
 #include "utils/safetensors.h"
 #include "utils/signals.h"
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void take_options(struct app *app, const struct vectors_rows *rows,
                          wcodec_vectors_compress_options *options)
@@ -108,6 +110,19 @@ static bool has_manifest(struct app *app, const char *store)
     return found;
 }
 
+/* Keep who may not read rows from what is made of them. Returns the umask before. */
+static mode_t narrow_umask(const struct vectors_rows *rows)
+{
+    struct output_attributes attributes = {.set_mode = true, .mode = 0666};
+    output_attributes_narrow_by(&attributes, &rows->file.input, rows->file.reader);
+    mode_t mode = attributes.mode;
+    if (attributes.mixed || (attributes.narrowed && attributes.group != getegid()))
+        mode = mode_without_group(mode);
+    const mode_t before = umask(077);
+    umask(before | ((mode & 040) ? 0 : 070) | ((mode & 04) ? 0 : 07));
+    return before;
+}
+
 static void add(struct app *app, const char *store, const struct vectors_rows *rows)
 {
     wcodec_vectors_compress_options options;
@@ -119,8 +134,10 @@ static void add(struct app *app, const char *store, const struct vectors_rows *r
         !(vectors = vectors_find_anchors(app, rows)))
         return;
     take_options(app, rows, &options);
+    const mode_t mask = narrow_umask(rows);
     const wcodec_status status = wcodec_vectors_store_add(app->context, store, vectors, &rows->rows,
                                                           &options, &first_id, &report, &err);
+    umask(mask);
     progress_end(&app->progress);
     wcodec_vectors_destroy(vectors);
     if (status == WCODEC_OK)

@@ -5,7 +5,6 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "io/safefile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,9 +44,9 @@ void wcodec_store_removed_name(uint64_t file, char name[WCODEC_STORE_NAME_SIZE])
     snprintf(name, WCODEC_STORE_NAME_SIZE, "%016" PRIx64 ".removed", file);
 }
 
-/* A whole file, and a zero after it. */
+/* A whole file, and a zero after it. found: what is known of it; NULL: that is not wanted. */
 static wcodec_status read_file(wcodec_context *context, const char *path, uint64_t most,
-                               uint8_t **data, size_t *size, wcodec_error *err)
+                               uint8_t **data, size_t *size, struct stat *found, wcodec_error *err)
 {
     struct stat st;
     size_t done = 0;
@@ -80,16 +79,28 @@ static wcodec_status read_file(wcodec_context *context, const char *path, uint64
     if (bytes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", path);
     bytes[done] = 0;
+    if (found != NULL)
+        *found = st;
     *data = bytes;
     *size = done;
     return WCODEC_OK;
 }
 
-static wcodec_status write_file(wcodec_context *context, const char *path, const void *data,
+struct wcodec_safefile_attributes wcodec_store_attributes(const struct wcodec_manifest *manifest)
+{
+    return (struct wcodec_safefile_attributes){.mode = 0666 & ~manifest->closed,
+                                               .apply_umask = true,
+                                               .set_owner = manifest->has_owner,
+                                               .uid = manifest->uid,
+                                               .gid = manifest->gid,
+                                               .replace = true};
+}
+
+static wcodec_status write_file(wcodec_context *context, const char *path,
+                                const struct wcodec_manifest *manifest, const void *data,
                                 size_t size, const void *more, size_t more_size, wcodec_error *err)
 {
-    static const struct wcodec_safefile_attributes attributes = {
-        .mode = 0666, .apply_umask = true, .replace = true};
+    const struct wcodec_safefile_attributes attributes = wcodec_store_attributes(manifest);
     struct wcodec_safefile file;
     wcodec_status status = wcodec_safefile_open(&context->allocator, path, &file, err);
     if (status == WCODEC_OK) {
@@ -232,16 +243,22 @@ wcodec_status wcodec_manifest_read(wcodec_context *context, const char *folder,
     char *path = wcodec_store_path(&context->allocator, folder, WCODEC_MANIFEST_NAME);
     uint8_t *text = NULL;
     size_t size;
+    struct stat st;
     if (path == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "%s: out of memory", folder);
-    wcodec_status status = read_file(context, path, TEXT_MAX, &text, &size, err);
+    wcodec_status status = read_file(context, path, TEXT_MAX, &text, &size, &st, err);
     if (status == WCODEC_ERROR_NOT_FOUND)
         status = wcodec_fail(err, WCODEC_ERROR_USAGE,
                              "%s: no store of vectors: it has no " WCODEC_MANIFEST_NAME, folder);
     if (status == WCODEC_OK) {
         status =
             wcodec_manifest_parse(&context->allocator, (const char *)text, size, manifest, err);
-        if (status != WCODEC_OK)
+        if (status == WCODEC_OK) {
+            manifest->has_owner = true;
+            manifest->closed = ~st.st_mode & 077;
+            manifest->uid = st.st_uid;
+            manifest->gid = st.st_gid;
+        } else
             wcodec_error_prefix(err, "%s", path);
     }
     wcodec_free(&context->allocator, text);
@@ -278,7 +295,7 @@ wcodec_status wcodec_manifest_write(wcodec_context *context, const char *folder,
     else {
         const size_t size = print_manifest(manifest, text, (size_t)room);
         snprintf(check, sizeof check, "check %016" PRIx64 "\n", (uint64_t)XXH3_64bits(text, size));
-        status = write_file(context, path, text, size, check, CHECK_SIZE, err);
+        status = write_file(context, path, manifest, text, size, check, CHECK_SIZE, err);
     }
     wcodec_free(allocator, path);
     wcodec_free(allocator, text);
@@ -318,7 +335,7 @@ wcodec_status wcodec_removed_read(wcodec_context *context, const char *folder,
     size_t size;
     if (path == NULL)
         return WCODEC_ERROR_MEMORY;
-    wcodec_status status = read_file(context, path, wanted + HASH_SIZE, &data, &size, err);
+    wcodec_status status = read_file(context, path, wanted + HASH_SIZE, &data, &size, NULL, err);
     if (status == WCODEC_OK &&
         (size != wanted + HASH_SIZE ||
          wcodec_load_u64(data + wanted) != XXH3_64bits(data, (size_t)wanted) ||
@@ -334,7 +351,8 @@ wcodec_status wcodec_removed_read(wcodec_context *context, const char *folder,
     return status;
 }
 
-wcodec_status wcodec_removed_write(wcodec_context *context, const char *folder, uint64_t file,
+wcodec_status wcodec_removed_write(wcodec_context *context, const char *folder,
+                                   const struct wcodec_manifest *manifest, uint64_t file,
                                    const uint8_t *bits, uint64_t rows, wcodec_error *err)
 {
     const size_t size = (size_t)wcodec_div_up_u64(rows, 8);
@@ -343,7 +361,8 @@ wcodec_status wcodec_removed_write(wcodec_context *context, const char *folder, 
     if (path == NULL)
         return WCODEC_ERROR_MEMORY;
     wcodec_store_u64(hash, XXH3_64bits(bits, size));
-    const wcodec_status status = write_file(context, path, bits, size, hash, sizeof hash, err);
+    const wcodec_status status =
+        write_file(context, path, manifest, bits, size, hash, sizeof hash, err);
     wcodec_free(&context->allocator, path);
     return status;
 }

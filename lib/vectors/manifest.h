@@ -6,7 +6,9 @@
 #define WCODEC_VECTORS_MANIFEST_H
 
 #include "core/context.h"
+#include "io/safefile.h"
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #define WCODEC_MANIFEST_NAME "vectors.manifest"
 #define WCODEC_STORE_LOCK_NAME "lock"
@@ -27,6 +29,12 @@ struct wcodec_manifest_entry {
 struct wcodec_manifest {
     uint64_t d, next_id;
     uint64_t next_file;
+    /* Of its file, if it was read from one: what a change writes is nobody's who may not read it.
+     */
+    bool has_owner;
+    mode_t closed; /* permissions that it does not give */
+    uid_t uid;
+    gid_t gid;
     size_t count;
     struct wcodec_manifest_entry *entries;
 };
@@ -58,7 +66,10 @@ void wcodec_manifest_free(const wcodec_allocator *allocator, struct wcodec_manif
 wcodec_status wcodec_removed_read(wcodec_context *context, const char *folder,
                                   const struct wcodec_manifest_entry *entry, uint8_t **bits,
                                   wcodec_error *err);
-wcodec_status wcodec_removed_write(wcodec_context *context, const char *folder, uint64_t file,
+wcodec_status wcodec_removed_write(wcodec_context *context, const char *folder,
+                                   const struct wcodec_manifest *manifest, uint64_t file,
                                    const uint8_t *bits, uint64_t rows, wcodec_error *err);
+/* With which files of the store are written. */
+struct wcodec_safefile_attributes wcodec_store_attributes(const struct wcodec_manifest *manifest);
 
 #endif

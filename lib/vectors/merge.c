@@ -197,9 +197,9 @@ static wcodec_status write_file(const struct merging *g,
                                 const struct wcodec_segment_content *content, const char *path,
                                 uint64_t *coded_size, wcodec_error *err)
 {
-    static const struct wcodec_safefile_attributes attributes = {
-        .mode = 0666, .apply_umask = true, .replace = true};
     const struct wcodec_segment_merge *merge = g->merge;
+    const struct wcodec_safefile_attributes attributes =
+        wcodec_store_attributes(&merge->change->manifest);
     struct relay r = {merge->reporter, merge->reporter->done, (uint64_t)g->n * g->d};
     struct wcodec_safefile file;
     wcodec_encode_options options;

@@ -294,7 +294,7 @@ wcodec_status wcodec_vectors_decode(const wcodec_reader *reader, uint64_t first,
     if (first > file.n || count > file.n - first)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "rows %" PRIu64 " to %" PRIu64 " of %" PRIu64 " vectors", first,
-                           first + count, file.n);
+                           count > UINT64_MAX - first ? UINT64_MAX : first + count, file.n);
     if (!wcodec_mul_u64(count, file.d, &elements) || elements > dst_size / sizeof *dst)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "%zu bytes for %" PRIu64 " vectors of %" PRIu64 " dimensions", dst_size,

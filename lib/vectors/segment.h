@@ -134,10 +134,12 @@ wcodec_status wcodec_segment_entry_ids(const struct wcodec_segment_file *file,
                                        const struct wcodec_manifest_entry *entry, uint64_t *ids,
                                        wcodec_error *err);
 
-/* entry: of a store's manifest, with that d; NULL: of none, ids are from 0 on. */
+/* entry: of a store's manifest, with that d; NULL: of none, ids are from 0 on. held: bytes that the
+ * call holds already, of the limit of memory. */
 wcodec_status wcodec_segment_load(wcodec_context *context, const wcodec_reader *reader,
                                   const struct wcodec_manifest_entry *entry, uint64_t d,
-                                  struct wcodec_vectors_segment *segment, wcodec_error *err);
+                                  uint64_t held, struct wcodec_vectors_segment *segment,
+                                  wcodec_error *err);
 void wcodec_segment_free(const wcodec_allocator *allocator, struct wcodec_vectors_segment *segment);
 uint64_t wcodec_segment_memory(const struct wcodec_vectors_segment *segment);
 

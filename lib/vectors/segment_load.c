@@ -43,15 +43,16 @@ void wcodec_segment_free(const wcodec_allocator *allocator, struct wcodec_vector
     wcodec_free(allocator, segment->removed);
 }
 
-static wcodec_status allocate(wcodec_context *context, struct wcodec_vectors_segment *s,
-                              wcodec_error *err)
+static wcodec_status allocate(wcodec_context *context, uint64_t held,
+                              struct wcodec_vectors_segment *s, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
-    if (wcodec_segment_memory(s) > context->limits.max_memory)
+    const uint64_t limit = context->limits.max_memory;
+    if (held > limit || wcodec_segment_memory(s) > limit - held)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                           "%zu vectors of %zu dimensions take %" PRIu64
-                           " bytes: more than the limit of memory",
-                           s->n, s->d, wcodec_segment_memory(s));
+                           "%zu vectors of %zu dimensions take %" PRIu64 " bytes beside %" PRIu64
+                           " of others: more than the limit of memory",
+                           s->n, s->d, wcodec_segment_memory(s), held);
     s->anchors = wcodec_alloc_array(allocator, s->m, s->width * sizeof *s->anchors);
     s->anchor_lengths = wcodec_alloc_array(allocator, s->m, sizeof *s->anchor_lengths);
     s->panels = wcodec_alloc_array(allocator, lanes_of(s), s->width * sizeof *s->panels);
@@ -169,7 +170,8 @@ static wcodec_status read_rows(wcodec_context *context, const struct wcodec_segm
 
 wcodec_status wcodec_segment_load(wcodec_context *context, const wcodec_reader *reader,
                                   const struct wcodec_manifest_entry *entry, uint64_t d,
-                                  struct wcodec_vectors_segment *segment, wcodec_error *err)
+                                  uint64_t held, struct wcodec_vectors_segment *segment,
+                                  wcodec_error *err)
 {
     struct wcodec_segment_file file;
     wcodec_status status = wcodec_segment_find(reader, &file, err);
@@ -186,7 +188,7 @@ wcodec_status wcodec_segment_load(wcodec_context *context, const wcodec_reader *
         .first_id = entry != NULL ? entry->first_id : 0,
         .is_sparse = file.gap_size != 0,
         .coded_size = file.coded_size};
-    status = allocate(context, &s, err);
+    status = allocate(context, held, &s, err);
     if (status == WCODEC_OK)
         status = wcodec_segment_read_anchors(&file, &context->allocator, s.width, s.anchors,
                                              s.scales, err);

@@ -69,7 +69,7 @@ wcodec_status wcodec_vectors_open_reader(wcodec_context *context, const wcodec_r
     struct wcodec_vectors_store *made = create(context, 1, err);
     if (made == NULL)
         return WCODEC_ERROR_MEMORY;
-    status = wcodec_segment_load(context, reader, NULL, 0, &made->segments[0], err);
+    status = wcodec_segment_load(context, reader, NULL, 0, 0, &made->segments[0], err);
     if (status != WCODEC_OK) {
         wcodec_vectors_close(made);
         return status;
@@ -133,23 +133,25 @@ wcodec_status wcodec_segment_entry_ids(const struct wcodec_segment_file *file,
 }
 
 static wcodec_status load_segment(const struct wcodec_vectors_store *store, const char *path,
-                                  const struct wcodec_manifest_entry *entry,
+                                  const struct wcodec_manifest_entry *entry, uint64_t held,
                                   struct wcodec_vectors_segment *segment, wcodec_error *err)
 {
     wcodec_reader *reader;
     wcodec_status status = wcodec_reader_open_path(store->context, path, &reader, err);
     if (status != WCODEC_OK)
         return status;
-    status = wcodec_segment_load(store->context, reader, entry, store->d, segment, err);
+    status = wcodec_segment_load(store->context, reader, entry, store->d, held, segment, err);
     if (status != WCODEC_OK)
         wcodec_error_prefix(err, "%s", path);
     wcodec_reader_close(reader);
     return status;
 }
 
-/* The next segment of the store. What the manifest names and is not there is damage. */
+/* The next segment of the store, beside `held` bytes of those before it. What the manifest names
+ * and is not there is damage. */
 static wcodec_status add_segment(struct wcodec_vectors_store *store, const char *folder,
-                                 const struct wcodec_manifest_entry *entry, wcodec_error *err)
+                                 const struct wcodec_manifest_entry *entry, uint64_t held,
+                                 wcodec_error *err)
 {
     const wcodec_allocator *allocator = &store->context->allocator;
     struct wcodec_vectors_segment *segment = &store->segments[store->count];
@@ -163,7 +165,7 @@ static wcodec_status add_segment(struct wcodec_vectors_store *store, const char 
                                ? WCODEC_OK
                                : wcodec_removed_read(store->context, folder, entry, &removed, err);
     if (status == WCODEC_OK)
-        status = load_segment(store, path, entry, segment, err);
+        status = load_segment(store, path, entry, held, segment, err);
     wcodec_free(allocator, path);
     if (status != WCODEC_OK) {
         wcodec_free(allocator, removed);
@@ -189,13 +191,9 @@ static wcodec_status load_store(wcodec_context *context, const char *folder,
         made->next_id = manifest->next_id;
     }
     for (size_t i = 0; status == WCODEC_OK && i < manifest->count; i++) {
-        status = add_segment(made, folder, &manifest->entries[i], err);
-        if (status != WCODEC_OK)
-            break;
-        memory += wcodec_segment_memory(&made->segments[i]);
-        if (memory > context->limits.max_memory)
-            status = wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                                 "%s: the vectors take more than the limit of memory", folder);
+        status = add_segment(made, folder, &manifest->entries[i], memory, err);
+        if (status == WCODEC_OK)
+            memory += wcodec_segment_memory(&made->segments[i]);
     }
     if (status == WCODEC_OK)
         status = wcodec_search_device_create(made, err);

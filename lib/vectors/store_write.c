@@ -116,8 +116,7 @@ static wcodec_status write_segment(const struct wcodec_store_change *change,
                                    float scale, const wcodec_vectors_compress_options *options,
                                    wcodec_vectors_report *report, wcodec_error *err)
 {
-    static const struct wcodec_safefile_attributes attributes = {
-        .mode = 0666, .apply_umask = true, .replace = true};
+    const struct wcodec_safefile_attributes attributes = wcodec_store_attributes(&change->manifest);
     const wcodec_allocator *allocator = &change->context->allocator;
     struct wcodec_safefile file;
     char name[WCODEC_STORE_NAME_SIZE];
@@ -310,8 +309,9 @@ static wcodec_status remove_ids(struct wcodec_store_change *change, struct remov
         if (removals[i].bits == NULL)
             continue;
         m->entries[i].removed_file = m->next_file++;
-        status = wcodec_removed_write(change->context, change->folder, m->entries[i].removed_file,
-                                      removals[i].bits, m->entries[i].rows, err);
+        status =
+            wcodec_removed_write(change->context, change->folder, m, m->entries[i].removed_file,
+                                 removals[i].bits, m->entries[i].rows, err);
     }
     return status == WCODEC_OK ? wcodec_store_commit(change, err) : status;
 }

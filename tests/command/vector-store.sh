@@ -164,4 +164,14 @@ poke store/vectors.manifest 20 070
 cp store/vectors.manifest before
 refused 3 "vectors.manifest: the manifest's check differs" search store few.npy
 refused 3 "vectors.manifest: the manifest's check differs" add store all.npy
+# What is made of a private file is as private, and so is what the store becomes by it.
+cp all.npy private.npy
+chmod 600 private.npy
+run 0 "$WCODEC" vectors add -q --anchors=4 private private.npy
+is "$(stat -c %a private private/*.wcodec private/vectors.manifest | tr '\n' ' ')" '700 600 600 '
+run 0 "$WCODEC" vectors add -q --anchors=4 shared all.npy
+is "$(stat -c %a shared shared/*.wcodec shared/vectors.manifest | tr '\n' ' ')" '755 644 644 '
+run 0 "$WCODEC" vectors add -q shared private.npy
+run 0 "$WCODEC" vectors compact -q shared
+is "$(stat -c %a shared shared/*.wcodec shared/vectors.manifest | tr '\n' ' ')" '755 600 600 '
 finish

@@ -196,6 +196,74 @@ static void adding(void **state)
     free(data_b);
 }
 
+static mode_t mode_of(const char *name)
+{
+    char path[300];
+    struct stat st;
+    snprintf(path, sizeof path, "store/%s", name);
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_mode & 0777;
+}
+
+/* Who may not read a store may not read what is added to it, removed, or merged. */
+static void private(void **state)
+{
+    static const uint64_t some = 3;
+    wcodec_vector_rows rows;
+    (void)state;
+    const mode_t mask = umask(022);
+    float *data = make_rows(ROWS, 0, &rows);
+    wcodec_context *context = support_context(1, NULL);
+    wcodec_vectors *vectors = train(context, &rows);
+    assert_int_equal(add(context, vectors, &rows, NULL, NULL), WCODEC_OK);
+    assert_int_equal(mode_of("0000000000000000.wcodec"), 0644);
+    assert_int_equal(mode_of(WCODEC_MANIFEST_NAME), 0644);
+    assert_int_equal(chmod("store/" WCODEC_MANIFEST_NAME, 0640), 0);
+    assert_int_equal(add(context, NULL, &rows, NULL, NULL), WCODEC_OK);
+    assert_int_equal(mode_of("0000000000000001.wcodec"), 0640);
+    assert_int_equal(chmod("store/" WCODEC_MANIFEST_NAME, 0600), 0);
+    assert_int_equal(wcodec_vectors_store_remove(context, "store", &some, 1, NULL), WCODEC_OK);
+    assert_int_equal(mode_of("0000000000000002.removed"), 0600);
+    assert_int_equal(wcodec_vectors_store_compact(context, "store", NULL, NULL, NULL), WCODEC_OK);
+    assert_int_equal(mode_of("0000000000000003.wcodec"), 0600);
+    assert_int_equal(mode_of(WCODEC_MANIFEST_NAME), 0600);
+    umask(mask);
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    clear();
+    free(data);
+}
+
+/* Memory that its segments take together is limited before it is taken. */
+static void limited(void **state)
+{
+    enum { SEGMENTS = 8 };
+    wcodec_vectors_store_info info;
+    wcodec_vectors_store *store;
+    wcodec_vector_rows rows;
+    wcodec_error err = {0};
+    (void)state;
+    float *data = make_rows(ROWS, 0, &rows);
+    wcodec_context *context = support_context(1, NULL);
+    wcodec_vectors *vectors = train(context, &rows);
+    for (unsigned i = 0; i < SEGMENTS; i++)
+        assert_int_equal(add(context, vectors, &rows, NULL, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_vectors_open(context, "store", &store, NULL), WCODEC_OK);
+    wcodec_vectors_store_describe(store, &info);
+    wcodec_vectors_close(store);
+    context->limits.max_memory = info.memory;
+    assert_int_equal(wcodec_vectors_open(context, "store", &store, NULL), WCODEC_OK);
+    wcodec_vectors_close(store);
+    context->limits.max_memory = info.memory - 1;
+    assert_int_equal(wcodec_vectors_open(context, "store", &store, &err), WCODEC_ERROR_LIMIT);
+    /* Of the last one, no array was made: it says so by its name. */
+    assert_non_null(strstr(err.text, "0000000000000007.wcodec: 50 vectors of 6 dimensions take"));
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    clear();
+    free(data);
+}
+
 static void removing(void **state)
 {
     wcodec_vector_rows a, b;
@@ -664,12 +732,13 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adding),       cmocka_unit_test(adding_few),
-        cmocka_unit_test(removing),     cmocka_unit_test(refused),
-        cmocka_unit_test(left_behind),  cmocka_unit_test(damage),
-        cmocka_unit_test(manifests),    cmocka_unit_test(out_of_memory),
-        cmocka_unit_test(adding_far),   cmocka_unit_test(last_file),
-        cmocka_unit_test(failed_first), cmocka_unit_test(last_ids),
-        cmocka_unit_test(lost_manifest)};
+        cmocka_unit_test(adding),        cmocka_unit_test(adding_few),
+        cmocka_unit_test(removing),      cmocka_unit_test(refused),
+        cmocka_unit_test(left_behind),   cmocka_unit_test(damage),
+        cmocka_unit_test(manifests),     cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(adding_far),    cmocka_unit_test(last_file),
+        cmocka_unit_test(failed_first),  cmocka_unit_test(last_ids),
+        cmocka_unit_test(lost_manifest), cmocka_unit_test(private),
+        cmocka_unit_test(limited)};
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }
