@@ -24,6 +24,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #if defined(__x86_64__) && defined(__LP64__)
 #define NATIVE AUDIT_ARCH_X86_64
@@ -292,12 +293,30 @@ static void refuse(struct filter *f, unsigned code, uint32_t value)
     give(f, SECCOMP_RET_ERRNO | EACCES);
 }
 
+/* Where the low half of a call's argument is. */
+static size_t place_of(unsigned argument)
+{
+    return offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t) +
+           (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(uint32_t) : 0);
+}
+
+/* Nothing is typed into the terminal, where a shell would run it. The kernel, too, looks only at
+ * the low half of the request. */
+static void refuse_typing(struct filter *f)
+{
+    enum { REQUEST = 1 };
+    put(f, BPF_JMP | BPF_K | BPF_JEQ, SYS_ioctl, 0, 6);
+    load(f, place_of(REQUEST));
+    refuse(f, BPF_JEQ, TIOCSTI);
+    refuse(f, BPF_JEQ, TIOCLINUX);
+    give(f, SECCOMP_RET_ALLOW);
+}
+
 /* Drivers may run programs, and talk to their service on this machine. */
 static bool confine_calls(bool drivers)
 {
+    enum { DOMAIN = 0 };
     struct filter f = {.length = 0};
-    const size_t domain = offsetof(struct seccomp_data, args) +
-                          (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(uint32_t) : 0);
     /* Calls of another architecture's have other numbers. */
     load(&f, offsetof(struct seccomp_data, arch));
     put(&f, BPF_JMP | BPF_K | BPF_JEQ, NATIVE, 1, 0);
@@ -308,10 +327,11 @@ static bool confine_calls(bool drivers)
 #endif
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         refuse(&f, BPF_JEQ, refused[i]);
+    refuse_typing(&f);
     if (drivers) {
         put(&f, BPF_JMP | BPF_K | BPF_JEQ, SYS_socket, 1, 0);
         give(&f, SECCOMP_RET_ALLOW);
-        load(&f, domain);
+        load(&f, place_of(DOMAIN));
         put(&f, BPF_JMP | BPF_K | BPF_JEQ, AF_UNIX, 1, 0);
         give(&f, SECCOMP_RET_ERRNO | EACCES);
     } else {

@@ -37,6 +37,7 @@ confined () {
     if [ $calls = yes ]; then
         says '^connect: Permission denied'; says '^run: Permission denied'
         says '^look: Permission denied'; says '^talk: Permission denied'
+        says '^type: Permission denied'
     fi
 }
 confined compress -fq --backend=cpu in/a.safetensors
@@ -60,14 +61,14 @@ mkdir plugins
 WCODEC_BACKEND_PATH=$work/plugins
 export WCODEC_BACKEND_PATH
 escapes test -q in/a.safetensors.wcodec
-if [ $calls = yes ]; then says '^connect: Permission denied'; fi
+if [ $calls = yes ]; then says '^connect: Permission denied'; says '^type: Permission denied'; fi
 says '^run: done'; says '^talk: done'
 confined list in/a.safetensors.wcodec
 confined test -q --backend=cpu in/a.safetensors.wcodec
 unset WCODEC_BACKEND_PATH
 
 escapes test -q --no-sandbox in/a.safetensors.wcodec
-for what in create overwrite connect talk run look; do says "^$what: done"; done
+for what in create overwrite connect talk run look type; do says "^$what: done"; done
 
 # Outputs go where they are wanted, however that is said.
 mkdir model model/sub deep
