@@ -22,7 +22,7 @@ from ._open import INDEX_SUFFIXES, are_weights
 from ._options import encode_options
 from ._reader import ListingReader, Reader, Source
 from ._remote import is_remote
-from ._write import Output, replacing
+from ._write import Output, give_mode, replacing
 
 Path = Union[str, "os.PathLike[str]"]
 SUFFIX = ".wcodec"
@@ -127,7 +127,7 @@ def compress(
     if status != c.WCODEC_OK:
         raise error_of(status, error, files=[path])
     if bases is not None:
-        os.chmod(out, _mode_by(os.stat(out).st_mode & 0o777, bases.paths()))
+        os.chmod(out, _mode_by(os.stat(out), bases.paths()))
     return {
         "path": path,
         "output": out,
@@ -143,11 +143,15 @@ def compress(
     }
 
 
-def _mode_by(mode: int, bases: Sequence[str]) -> int:
+def _mode_by(found: os.stat_result, bases: Sequence[str]) -> int:
     """No permission that a base does not give, without which the file could not be had."""
+    mode = found.st_mode & 0o777
     for path in bases:
         with contextlib.suppress(OSError):
-            mode &= os.stat(path).st_mode & 0o077 | 0o700
+            base = os.stat(path)
+            mode &= base.st_mode & 0o077 | 0o700
+            if base.st_gid != found.st_gid:  # its group is another
+                mode &= ~0o070 | (mode & 0o007) << 3
     return mode
 
 
@@ -237,14 +241,17 @@ def decompress(
         bases, file = reader.bases(), c.wcodec_file_info()
         _spare(out, bases)
         lib.wcodec_reader_file(reader.opened().handle, 0, file, None)
-        with replacing(out) as sink:
+
+        def finish(handle: int) -> None:
+            found = os.stat(path)
+            give_mode(handle, _mode_by(found, bases), found.st_gid)
+            times = (found.st_atime_ns, found.st_mtime_ns)
+            if file.mtime >= 0 and file.mtime != found.st_mtime_ns // 10**9:
+                times = (file.mtime * 10**9, file.mtime * 10**9)
+            os.utime(handle, ns=times)
+
+        with replacing(out, finish) as sink:
             restore(reader, 0, sink, progress)
-        found = os.stat(path)
-        os.chmod(out, _mode_by(found.st_mode & 0o777, bases))
-        times = (found.st_atime_ns, found.st_mtime_ns)
-        if file.mtime >= 0 and file.mtime != found.st_mtime_ns // 10**9:
-            times = (file.mtime * 10**9, file.mtime * 10**9)
-        os.utime(out, ns=times)
         return {
             "path": path,
             "output": out,

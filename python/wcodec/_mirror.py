@@ -21,7 +21,7 @@ from ._errors import (
     file_error,
 )
 from ._open import read_index
-from ._write import replacing
+from ._write import give_mode, replacing
 
 log = logging.getLogger("wcodec")
 
@@ -64,6 +64,23 @@ def _looks_random(text: str) -> bool:
     )
 
 
+def _make_like(path: str, source: str) -> None:
+    """A folder, if there is none, in which nobody may do more than in `source`."""
+    found = os.stat(source)
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        give_mode(handle, found.st_mode & 0o777 | 0o700, found.st_gid)
+    finally:
+        os.close(handle)
+
+
 def check_index(path: str) -> None:
     """Whether all files of the model are beside its index.json."""
     names = set(read_index(path).values())
@@ -92,7 +109,7 @@ class Mirror:
             raise UsageError(f"{text}; input and output must be apart", file=self.target)
         files = []
         try:
-            os.makedirs(self.target, exist_ok=True)
+            _make_like(self.target, self.source)
             for relative in self._below("", 0):
                 original = os.path.join(self.source, relative)
                 name = name_of(relative)
@@ -140,7 +157,7 @@ class Mirror:
                 if os.path.islink(made):
                     text = f"{made}: is a symbolic link, which is not followed"
                     raise UsageError(text, file=made)
-                os.makedirs(made, exist_ok=True)
+                _make_like(made, path)
                 yield from self._below(below, depth + 1)
 
     def _is_taken(self, relative: str, name_of: Callable[[str], str | None]) -> bool:
@@ -162,10 +179,14 @@ class Mirror:
                 text = f"{target} is there already: give force=True to replace it"
                 raise ExistsError(text, file=target)
         else:
-            with open(source, "rb") as file, replacing(target) as sink:
-                while data := file.read(1 << 20):
-                    sink(memoryview(data))
+            with open(source, "rb") as file:
                 found = os.fstat(file.fileno())
-            os.chmod(target, found.st_mode & 0o777)
-            os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+                def finish(handle: int) -> None:
+                    give_mode(handle, found.st_mode & 0o777, found.st_gid)
+                    os.utime(handle, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+                with replacing(target, finish) as sink:
+                    while data := file.read(1 << 20):
+                        sink(memoryview(data))
         self._copied.append(target)

@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -208,15 +209,29 @@ def _plain(
             progress(done, at)
 
 
+def give_mode(handle: int, mode: int, group: int) -> None:
+    """What a group may do is for that group: where the file cannot be of it, its own may do no more
+    than others."""
+    found = os.fstat(handle)
+    if found.st_gid != group:
+        try:
+            os.fchown(handle, -1, group)
+        except OSError:
+            mode &= ~0o070 | (mode & 0o007) << 3
+    os.fchmod(handle, mode | found.st_mode & stat.S_ISGID)
+
+
 @contextlib.contextmanager
-def replacing(path: str) -> Iterator[Sink]:
+def replacing(path: str, finish: Callable[[int], None] | None = None) -> Iterator[Sink]:
     """Write to a new file beside `path`, which takes its name at the end; on failure it goes, and
-    an old file of that name stays."""
+    an old file of that name stays. `finish` gives the descriptor its mode, before which nobody else
+    can read it; None: that is the umask's."""
     folder, base = os.path.split(os.path.abspath(path))
     temporary = os.path.join(folder, f".{base[:200]}.{os.urandom(6).hex()}.part")
     made = False
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        mode = 0o666 if finish is None else 0o600
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         made = True
         with open(handle, "wb", buffering=0) as file:
 
@@ -225,6 +240,8 @@ def replacing(path: str) -> Iterator[Sink]:
                     data = data[file.write(data) :]
 
             yield sink
+            if finish is not None:
+                finish(file.fileno())
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:

@@ -425,3 +425,60 @@ def test_a_full_disk_is_an_error(tmp_path):
     assert made.function(None, 1, 0) == 28
     with pytest.raises(OSError, match="No space"):
         made.check()
+
+
+def test_what_is_private_stays_so(original, tmp_path, monkeypatch):
+    """Folders and files of mirrors, and what is restored, also while it is written."""
+    source, coded, back = tmp_path / "model", tmp_path / "model.wcodec", tmp_path / "back"
+    (source / "sub").mkdir(parents=True)
+    (source / "sub" / "note").write_text("secret")
+    (source / "w.safetensors").write_bytes(original.read_bytes())
+    for path, mode in ((source / "sub", 0o750), (source, 0o700), (source / "w.safetensors", 0o600)):
+        path.chmod(mode)
+    seen = []
+    replace = os.replace
+
+    def look(temporary, path):
+        seen.append(os.stat(temporary).st_mode & 0o777)
+        replace(temporary, path)
+
+    opened = os.open
+
+    def note(path, flags, mode=0o777, **more):
+        if flags & os.O_CREAT:
+            seen.append(mode)
+        return opened(path, flags, mode, **more)
+
+    monkeypatch.setattr(os, "replace", look)
+    monkeypatch.setattr(os, "open", note)
+    umask = os.umask(0o022)
+    try:
+        wcodec.compress(source, recursive=True)
+        wcodec.decompress(coded, back, recursive=True)
+    finally:
+        os.umask(umask)
+    for made in (coded, back):
+        assert [p.stat().st_mode & 0o777 for p in (made, made / "sub")] == [0o700, 0o750]
+        assert (made / "sub" / "note").stat().st_mode & 0o777 == 0o644
+    assert (back / "w.safetensors").stat().st_mode & 0o777 == 0o600
+    # Temporary files are nobody else's before they are whole: the two copies, and the tensors.
+    assert seen == [0o600, 0o644, 0o600, 0o644, 0o600, 0o600]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to any group")
+def test_a_group_gets_what_was_for_it(original, tmp_path, monkeypatch):
+    wcodec.compress(original, tmp_path / "a.wcodec")
+    os.chown(tmp_path / "a.wcodec", -1, 12345)
+    os.chmod(tmp_path / "a.wcodec", 0o640)
+    wcodec.decompress(tmp_path / "a.wcodec", tmp_path / "back")
+    found = (tmp_path / "back").stat()
+    assert (found.st_gid, found.st_mode & 0o777) == (12345, 0o640)
+
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "fchown", refuse)
+    wcodec.decompress(tmp_path / "a.wcodec", tmp_path / "other")
+    found = (tmp_path / "other").stat()
+    assert found.st_gid != 12345
+    assert found.st_mode & 0o777 == 0o600
