@@ -34,7 +34,7 @@ typedef struct wcodec_vectors_compress_options {
     /** Set by wcodec_vectors_compress_options_init(). */
     size_t struct_size;
     /** Bits a dimension that residuals take, by the entropy of their values, 0.5 to 7; fewer where
-     * more would be clipped away. 0, the default: by `recall`. */
+     * more would be clipped away, or there are not so many values. 0, the default: by `recall`. */
     double bits;
     /** Without `bits`: the part of the 10 rows whose decoded rows are nearest to a row that must be
      * among its 10 nearest, or as near as the tenth of these, above 0 and below 1; fewer than 10

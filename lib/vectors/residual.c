@@ -12,6 +12,7 @@
 
 enum {
     SAMPLE = 1 << 20, /* elements */
+    FEW = 1 << 14,
     HALVINGS = 20,
     STEPS = 8, /* of a bit */
     BITS_FIRST = 1,
@@ -78,9 +79,12 @@ float wcodec_vectors_scale_of_bits(const struct wcodec_vectors_work *work, doubl
     }
     if (most == 0)
         return 1;
-    /* From where all residuals are 0 to where more bits would be clipped away. */
+    /* From where all residuals are 0 to where more bits would be clipped away. Few elements cannot
+     * have many bits, whatever they are: then none is clipped. */
+    const double elements = (double)sample.rows * (double)work->d,
+                 whole = elements < FEW ? (double)most / WCODEC_RESIDUAL_MAX : 0;
     double high = fmax(4.0 * (double)most, scale_min),
-           low = fmax(sqrt(sum / ((double)sample.rows * (double)work->d)) / 64.0, scale_min);
+           low = fmax(fmax(sqrt(sum / elements) / 64.0, whole), scale_min);
     for (unsigned i = 0; i < HALVINGS; i++) {
         const double middle = sqrt(low * high);
         if (bits_of(&sample, (float)middle) >= bits)

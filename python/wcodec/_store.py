@@ -39,6 +39,8 @@ class Added(NamedTuple):
     recall: float | None
     """Recall@10 as measured on some of the rows; None where bits, or the store's first segment,
     decided."""
+    clipped: int
+    """Elements whose residual is beyond what 8 bits hold, and is the largest that they do."""
 
 
 class Compacted(NamedTuple):
@@ -185,7 +187,8 @@ class VectorStore:
         self.reload()
         ids = range(first.value, first.value + report.rows)
         reached = report.recall if report.recall >= 0 else None
-        return Added(ids, report.coded_size, report.bits, report.energy, reached)
+        size, clipped = report.coded_size, report.clipped
+        return Added(ids, size, report.bits, report.energy, reached, clipped)
 
     def remove(self, ids: Iterable[int]) -> None:
         """Remove the vectors of these ids, all or none.

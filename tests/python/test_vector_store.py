@@ -38,7 +38,12 @@ def test_add_and_search(tmp_path):
     store = VectorStore(tmp_path / "store", threads=2)
     store.train(rows, anchors=30)
     added = store.add(rows[:1500])
-    assert added.ids == range(1500) and added.recall >= 0.95 and added.energy > 0
+    assert (
+        added.ids == range(1500)
+        and added.recall >= 0.95
+        and added.energy > 0
+        and added.clipped == 0
+    )
     assert added.coded_size < 0.25 * rows[:1500].nbytes
     assert VectorStore(tmp_path / "store").add(rows[1500:]).ids == range(1500, 2000)
     store.reload()

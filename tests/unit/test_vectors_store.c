@@ -95,6 +95,33 @@ static void adding_few(void **state)
     free(data_few);
 }
 
+/* So few elements have not as many values as the bits that are asked for: none is clipped for that.
+ */
+static void adding_few_by_bits(void **state)
+{
+    wcodec_vectors_compress_options options;
+    wcodec_vectors_report report;
+    wcodec_vector_rows many, few;
+    (void)state;
+    float *data = make_rows(ROWS, 0, &many);
+    wcodec_context *context = support_context(1, NULL);
+    wcodec_vectors *vectors = train(context, &many);
+    wcodec_vectors_compress_options_init(&options);
+    for (unsigned n = 1; n < 20; n++) {
+        float *data_few = make_rows(n, 100 * n, &few);
+        options.bits = 1 + n % 7;
+        assert_int_equal(wcodec_vectors_store_add(context, "store", vectors, &few, &options, NULL,
+                                                  &report, NULL),
+                         WCODEC_OK);
+        assert_int_equal(report.clipped, 0);
+        free(data_few);
+    }
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    clear();
+    free(data);
+}
+
 /* A scale that is raised until residuals hold all elements clips none. */
 static void adding_far(void **state)
 {
@@ -739,6 +766,6 @@ int main(void)
         cmocka_unit_test(adding_far),    cmocka_unit_test(last_file),
         cmocka_unit_test(failed_first),  cmocka_unit_test(last_ids),
         cmocka_unit_test(lost_manifest), cmocka_unit_test(private),
-        cmocka_unit_test(limited)};
+        cmocka_unit_test(limited),       cmocka_unit_test(adding_few_by_bits)};
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }
