@@ -201,6 +201,14 @@ def shard(path, tensors, sharding):
         ({"w": {"saved_offsets": [0, 0]}}, {"w": {"saved_offsets": [1, 0]}}),
         ({"w": {"saved_offsets": [0, 0]}}, {"w": {"saved_offsets": [0, 0]}}),
         ({"w": {"saved_offsets": [0, 0], "size": [4, 3]}}, {"w": {"saved_offsets": [2, 0]}}),
+        (
+            {"w": {"saved_offsets": [0, 0], "size": [4, 3]}},
+            {"w": {"saved_offsets": [1, 0], "size": [4, 3]}},
+        ),
+        (
+            {"w": {"saved_offsets": [0, 0], "size": [2, 6]}},
+            {"w": {"saved_offsets": [0, 2], "size": [2, 6]}},
+        ),
         ({"w": {"saved_offsets": [1, 0], "size": [2, 3]}}, None),
         ({"w": {"saved_offsets": [0]}}, None),
         ({"w": {"saved_offsets": [-2, 0]}}, None),

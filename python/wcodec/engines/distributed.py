@@ -329,6 +329,24 @@ def _numbers(value: Any, info: TensorInfo) -> tuple[int, ...] | None:
     return tuple(value) if good else None
 
 
+def _overlap(parts: Sequence[_Part]) -> bool:
+    """Whether two parts, none of which is empty, have an element in common: in the order of the
+    dimension in which most begin apart each is compared with those that have not ended."""
+    if len(parts) < 2 or not parts[0].info.shape:
+        return len(parts) > 1
+    rank = range(len(parts[0].info.shape))
+    axis = max(rank, key=lambda i: len({part.offsets[i] for part in parts}))
+    still: list[tuple[tuple[int, int], ...]] = []
+    for part in sorted(parts, key=lambda part: part.offsets[axis]):
+        spans = tuple((o, o + n) for o, n in zip(part.offsets, part.info.shape))
+        still = [other for other in still if other[axis][1] > spans[axis][0]]
+        for other in still:
+            if all(a < d and c < b for (a, b), (c, d) in zip(spans, other)):
+                return True
+        still.append(spans)
+    return False
+
+
 def _described(parts: Sequence[_Part]) -> TensorStorageMetadata:
     """A tensor as torch's planner wants it described, when its parts make it up."""
     first = parts[0]
@@ -345,8 +363,7 @@ def _described(parts: Sequence[_Part]) -> TensorStorageMetadata:
             text = f"{part.path}: tensor {info.name!r} contradicts {first.path}"
             raise CorruptError(text, file=part.path, tensor=info.name)
     held, needed = sum(math.prod(part.info.shape) for part in parts), math.prod(size)
-    filled = [part.offsets for part in parts if part.info.nbytes]
-    if held != needed or len(set(filled)) != len(filled):
+    if held != needed or _overlap([part for part in parts if part.info.nbytes]):
         text = (
             f"{first.path}: parts of tensor {info.name!r} in this folder have {held} elements of "
         )
