@@ -277,9 +277,9 @@ static void send_block(void *opaque, size_t block)
     }
 }
 
-/* Queries there, and what is found back to `host`, which has both. False: not with these. */
-static bool send(const struct wcodec_held_vectors *r, const struct chunk *c,
-                 const struct wcodec_search_step *step, struct sending *sending)
+/* Queries to where the device gets them from. False: there are some that are refused. */
+static bool send_queries(const struct wcodec_held_vectors *r, const struct chunk *c,
+                         const struct wcodec_search_step *step, struct sending *sending)
 {
     *sending = (struct sending){.chunk = c,
                                 .pitch = step->shape->pitch,
@@ -290,6 +290,7 @@ static bool send(const struct wcodec_held_vectors *r, const struct chunk *c,
     return !atomic_load(&sending->wrong);
 }
 
+/* Queries there, and what is found back in their place. */
 static wcodec_status find(struct wcodec_held_vectors *r, const struct chunk *c,
                           const struct wcodec_search_step *step, const struct sending *sent,
                           wcodec_error *err)
@@ -311,9 +312,10 @@ static wcodec_status find(struct wcodec_held_vectors *r, const struct chunk *c,
 }
 
 /* All queries, chunk by chunk. */
-static wcodec_status run(struct wcodec_held_vectors *r, const struct wcodec_device_search *search,
-                         struct wcodec_search_step *step, struct chunk *chunk, bool *done,
-                         wcodec_error *err)
+static wcodec_status run_chunks(struct wcodec_held_vectors *r,
+                                const struct wcodec_device_search *search,
+                                struct wcodec_search_step *step, struct chunk *chunk, bool *done,
+                                wcodec_error *err)
 {
     const size_t n = (size_t)search->queries->count;
     struct sending sending;
@@ -329,7 +331,7 @@ static wcodec_status run(struct wcodec_held_vectors *r, const struct wcodec_devi
         chunk->first = at;
         chunk->count = n - at < step->queries ? n - at : step->queries;
         step->queries = (uint32_t)chunk->count;
-        if (!send(r, chunk, step, &sending))
+        if (!send_queries(r, chunk, step, &sending))
             return WCODEC_OK;
         status = find(r, chunk, step, &sending, &reason);
         if (status != WCODEC_OK)
@@ -345,15 +347,15 @@ static wcodec_status run(struct wcodec_held_vectors *r, const struct wcodec_devi
 }
 
 /* With what candidates need. */
-static wcodec_status run_ranked(struct wcodec_held_vectors *r,
-                                const struct wcodec_device_search *search,
-                                struct wcodec_search_step *step, bool *done, wcodec_error *err)
+static wcodec_status run_there(struct wcodec_held_vectors *r,
+                               const struct wcodec_device_search *search,
+                               struct wcodec_search_step *step, bool *done, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &r->owner.context->allocator;
     const size_t some = search->queries->count < BLOCK ? (size_t)search->queries->count : BLOCK;
     struct chunk chunk = {.search = search, .held = r};
     if (search->rerank == NULL)
-        return run(r, search, step, &chunk, done, err);
+        return run_chunks(r, search, step, &chunk, done, err);
     chunk.hits = wcodec_alloc_array(allocator, some, search->options->k * sizeof *chunk.hits);
     wcodec_status status = chunk.hits != NULL
                                ? WCODEC_OK
@@ -361,7 +363,7 @@ static wcodec_status run_ranked(struct wcodec_held_vectors *r,
     if (status == WCODEC_OK)
         status = wcodec_rerank_begin(search->rerank, some, err);
     if (status == WCODEC_OK)
-        status = run(r, search, step, &chunk, done, err);
+        status = run_chunks(r, search, step, &chunk, done, err);
     wcodec_rerank_end(search->rerank);
     wcodec_free(allocator, chunk.hits);
     return status;
@@ -392,7 +394,7 @@ wcodec_status wcodec_search_device_run(const struct wcodec_device_search *search
         status = prepare(search->store, err);
     if (status == WCODEC_OK && r->there) {
         if (plan(search, &step))
-            status = run_ranked(r, search, &step, done, err);
+            status = run_there(r, search, &step, done, err);
         else
             wcodec_log(r->owner.context, WCODEC_LOG_INFO,
                        "%s searches for at most %d vectors, among those of at most %d anchors or "

@@ -55,6 +55,8 @@ def test_add_and_search(tmp_path):
         assert recall(ids, nearest(rows, queries, 10, metric)) > 0.9
         assert (np.diff(scores) >= 0 if metric == "l2" else np.diff(scores) <= 0).all()
     assert store.info().device_memory == 0
+    with pytest.raises(wcodec.BackendError):
+        VectorStore(tmp_path / "store", backend="none").info()
     few = store.search(queries, 10, probes=8)[1]
     assert recall(few, nearest(rows, queries, 10)) > 0.7
     assert (

@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 #include <wcodec/search.h>
@@ -441,6 +442,74 @@ static void test_lost(void **state)
     end_trial(&t, &small);
 }
 
+/* A thread's searches. */
+struct searcher {
+    const struct trial *trial;
+    const wcodec_vectors_store *store;
+    unsigned wrong;
+};
+
+static void *search_often(void *opaque)
+{
+    struct searcher *s = opaque;
+    uint64_t ids[FOUND];
+    float scores[FOUND];
+    for (unsigned i = 0; i < 5; i++)
+        s->wrong += wcodec_vectors_search(s->store, &s->trial->queries, &s->trial->options, ids,
+                                          scores, NULL) != WCODEC_OK ||
+                    memcmp(ids, s->trial->ids, sizeof ids) != 0;
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    struct trial t;
+    struct support_allocator allocator;
+    struct support_log logged;
+    struct searcher of[3];
+    pthread_t threads[3];
+    (void)state;
+    begin_trial(&t, &small);
+    assert_int_equal(wcodec_vectors_search(t.want, &t.queries, &t.options, t.ids, t.scores, NULL),
+                     WCODEC_OK);
+    wcodec_context *context = open_logged("fake", 0, &allocator, &logged, NULL);
+    wcodec_vectors_store *store = open_store(context);
+    for (unsigned i = 0; i < 3; i++) {
+        of[i] = (struct searcher){&t, store, 0};
+        assert_int_equal(pthread_create(&threads[i], NULL, search_often, &of[i]), 0);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(of[i].wrong, 0);
+    }
+    wcodec_vectors_close(store);
+    wcodec_context_destroy(context);
+    end_trial(&t, &small);
+}
+
+/* What is wrong with queries is said as the CPU says it. */
+static void test_refused(void **state)
+{
+    struct trial t;
+    struct support_allocator allocator;
+    struct support_log logged;
+    wcodec_error err = {0};
+    (void)state;
+    begin_trial(&t, &small);
+    wcodec_context *context = open_logged("fake", 0, &allocator, &logged, NULL);
+    wcodec_vectors_store *store = open_store(context);
+    t.query[2 * small.d + 1] = NAN;
+    assert_int_equal(wcodec_vectors_search(store, &t.queries, &t.options, t.ids, t.scores, &err),
+                     WCODEC_ERROR_USAGE);
+    assert_string_equal(err.text, "queries: row 2: element 1 is NaN");
+    t.queries.dtype = WCODEC_DTYPE_I8;
+    assert_int_equal(wcodec_vectors_search(store, &t.queries, &t.options, t.ids, t.scores, &err),
+                     WCODEC_ERROR_UNSUPPORTED);
+    wcodec_vectors_close(store);
+    wcodec_context_destroy(context);
+    end_trial(&t, &small);
+}
+
 /* Each allocation fails once. */
 static void test_memory(void **state)
 {
@@ -486,6 +555,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices),  cmocka_unit_test(test_left_to_cpu),
         cmocka_unit_test(test_too_many), cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_threads),  cmocka_unit_test(test_refused),
         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, enter, leave);
