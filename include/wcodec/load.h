@@ -127,7 +127,8 @@ typedef struct wcodec_load_options {
      * 64. 0: 4. */
     unsigned streams;
     /** Bytes of (pinned) staging memory of all streams together, about; one tile must fit. 0: 96
-     * MiB. The context keeps up to 512 MiB of it for its next loads. */
+     * MiB, to several devices 64 for each. The context keeps up to 512 MiB of it for its next
+     * loads. */
     uint64_t host_memory;
     /** Not 0: nothing is written before what was given to `queue` until now is done. */
     int use_queue;

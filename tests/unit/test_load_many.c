@@ -3,6 +3,7 @@
 
 /* Loads to several devices at once: what they share is decoded once and passed on, by copies
  * between devices or through the host; and failures at every step. */
+#include "load/load.h"
 #include "support_load.h"
 #include "support_plugins.h"
 
@@ -206,6 +207,36 @@ static void test_nothing(void **state)
     assert_int_equal(s.reports[1].bytes, 0);
     s.targets[0].count = 0;
     assert_int_equal(load(&s, NULL), WCODEC_OK);
+    close_set(&s);
+}
+
+static void check_staging(const struct set *s, size_t count, uint64_t asked, uint64_t expected)
+{
+    struct wcodec_load_request requests[MOST];
+    wcodec_load_options options;
+    wcodec_error err;
+    wcodec_load_options_init(&options);
+    options.host_memory = asked;
+    assert_int_equal(
+        wcodec_load_requests_create(s->reader, s->targets, count, &options, requests, &err),
+        WCODEC_OK);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(requests[i].slot_bytes * requests[i].streams, expected);
+        wcodec_load_request_free(&requests[i]);
+    }
+}
+
+/* Of each device, as include/wcodec/load.h says; less where there are several. */
+static void test_staging(void **state)
+{
+    (void)state;
+    struct set s;
+    open_set(&s, "", two, 2, NULL, NULL);
+    assert_int_equal(make_buffers(&s), WCODEC_OK);
+    check_staging(&s, 1, 0, 96 << 20);
+    check_staging(&s, 2, 0, 64 << 20);
+    check_staging(&s, 1, 8 << 20, 8 << 20);
+    check_staging(&s, 2, 8 << 20, 8 << 20);
     close_set(&s);
 }
 
@@ -454,11 +485,11 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies),     cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_nothing),    cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_queues),     cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_beside),     cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_lost),       cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_host_memory)};
+        cmocka_unit_test(test_copies),      cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_nothing),     cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_queues),      cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_beside),      cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_lost),        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_host_memory), cmocka_unit_test(test_staging)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
