@@ -91,6 +91,8 @@ class AnyReader(Protocol):
         memory: str | None = None,
         backend: str | None = None,
         queue: int | None = None,
+        streams: int = 0,
+        host_memory: int = 0,
     ) -> Started: ...
     def rows(self, number: int, first: int, count: int, address: int, nbytes: int) -> None: ...
     def close(self) -> None: ...
@@ -425,10 +427,14 @@ class Reader:
         memory: str | None = None,
         backend: str | None = None,
         queue: int | None = None,
+        streams: int = 0,
+        host_memory: int = 0,
     ) -> Started:
-        """As load(), but return when the load has begun; `keep` owns the memory."""
+        """As load(), but return when the load has begun; `keep` owns the memory. streams and
+        host_memory (bytes) are as of wcodec_load_options; 0: the library's choice."""
         opened = self._use(backend or self._host)
         error, options, handle = c.wcodec_error(), load_options(memory, queue), ctypes.c_void_p()
+        options.streams, options.host_memory = streams, host_memory
         listed = load_items(items) if items else None
         status = lib.wcodec_load_start(opened.handle, listed, len(items), options, handle, error)
         names = _Names(self, items)

@@ -258,6 +258,8 @@ class SafetensorsReader:
         memory: str | None = None,
         backend: str | None = None,
         queue: int | None = None,
+        streams: int = 0,
+        host_memory: int = 0,
     ) -> Started:
         total = sum(item.nbytes for item in items)
         return PythonLoad(

@@ -17,34 +17,34 @@ pass anything on to each other.
 
 All ranks of the group call the same function with the same arguments but for `device`. A rank that
 fails makes all fail: each raises the error of the first, with its number. A rank that ends makes
-the others raise as soon as they need to hear of it.
+the others raise as soon as they need to hear of it, and within seconds while they load.
+
+Connections that ranks make for the first load stay open for the next.
 """
 
 from __future__ import annotations
 
-import datetime
 import fnmatch
 import hashlib
 import os
-import socket
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, Union
+from typing import Any, NamedTuple, Union
 
 import torch
 import torch.distributed as dist
 
-from . import _errors
 from ._bases import Base
+from ._crew import Crew, Load, chunk_of, crew_of
 from ._dtypes import DTYPES
 from ._errors import (
-    CancelledError,
     MismatchError,
     UnsupportedError,
     UsageError,
-    WcodecError,
 )
 from ._frameworks import Request, compute_backend, described
+from ._loading import Started
 from ._open import open_any
 from ._reader import AnyReader, TensorInfo
 from ._remote import StorageOptions
@@ -59,19 +59,20 @@ Plan = Union[Mapping[str, Union[int, str, None]], object, None]
 which each rank keeps a chunk, or to a style of transformers' tp_plan; the first that fits counts.
 None as a value, or no pattern that fits: whole. A model stands for its `tp_plan`."""
 
-BATCH = 512 << 20
-"""Decoded bytes of all ranks of a host between two times that they tell each other how it went."""
+BATCH = 256 << 20
+"""Bytes that a rank decodes of a batch: what others need of one is passed on while the next ones
+are read and decoded."""
 
+_LANES = 2  # batches that are read and decoded at once, so that one begins while one ends
+_STREAMS = 4  # of all lanes of a rank
+_HOST_MEMORY = 64 << 20  # likewise, of staging memory: that of all ranks is to stay in caches
+_HOST_MEMORY_ALONE = 96 << 20  # where a rank has the host to itself
 _ROWS = 4 << 20  # decoded bytes above which ranks share one tensor's rows
-_TEXT = 1024  # bytes in which a rank says how it went
-_T = TypeVar("_T")
 
 # Styles of tp_plan by what they do to a weight of two dimensions.
 _ROW_CUT = ("colwise", "colwise_rep", "colwise_gather_output", "local_colwise", "embedding_colwise")
 _COLUMN_CUT = ("rowwise", "rowwise_rep", "rowwise_split_input", "local_rowwise")
 _WHOLE = ("replicate", "sequence_parallel", "gather", "local", "isolated")
-
-_calls: dict[tuple[int, ...], int] = {}  # loads that began in a group of these ranks
 
 
 def load(
@@ -109,13 +110,12 @@ def load(
         its number. MismatchError where ranks see different files. CancelledError where a rank has
         ended, or says nothing for `timeout`.
     """
-    with _Crew(group, timeout) as crew:
+    with crew_of(group, timeout) as crew:
         reader = _open(crew, path, backend, threads, base, storage_options)
         try:
             wanted = crew.do(lambda: _planned(reader, crew, plan, names))
             _same_everywhere(crew, wanted)
-            made = crew.do(lambda: Framework(device, compute_backend(backend)))
-            tensors = crew.do(partial(_rooms, wanted, made.device))
+            made, tensors = crew.do(lambda: _place(device, backend, wanted))
             _bring(crew, reader, made, wanted, tensors)
             return {want.info.name: tensor for want, tensor in zip(wanted, tensors)}
         finally:
@@ -145,7 +145,7 @@ def load_into(
         What load() does; TensorNotFoundError for a name that the file has not, UsageError for
         another shape, or a DTensor with partial sums. Some tensors may have been loaded then.
     """
-    with _Crew(group, timeout) as crew:
+    with crew_of(group, timeout) as crew:
         reader = _open(crew, path, backend, threads, base, storage_options)
         try:
             wanted = crew.do(lambda: [_part_of(reader, n, t) for n, t in state.items()])
@@ -186,9 +186,7 @@ class _Want(NamedTuple):
         return tensor
 
 
-def _planned(
-    reader: AnyReader, crew: _Crew, plan: Plan, names: Iterable[str] | None
-) -> list[_Want]:
+def _planned(reader: AnyReader, crew: Crew, plan: Plan, names: Iterable[str] | None) -> list[_Want]:
     patterns: Any = plan if plan is None or isinstance(plan, Mapping) else _tp_plan(plan)
     wanted = []
     for info in described(reader, None if names is None else list(names)):
@@ -264,6 +262,13 @@ def _part_of(reader: AnyReader, name: str, tensor: Any) -> _Want:
     return _Want(info, rows=places[0], parts=tuple(places[1:]))
 
 
+def _place(
+    device: Device | None, backend: str | None, wanted: Sequence[_Want]
+) -> tuple[Framework, list[torch.Tensor]]:
+    made = Framework(device, compute_backend(backend))
+    return made, _rooms(wanted, made.device)
+
+
 def _rooms(wanted: Sequence[_Want], device: torch.device) -> list[torch.Tensor]:
     return [_room(want, device) for want in wanted]
 
@@ -278,7 +283,7 @@ def _room(want: _Want, device: torch.device) -> torch.Tensor:
 
 
 def _open(
-    crew: _Crew,
+    crew: Crew,
     path: Path,
     backend: str | None,
     threads: int | None,
@@ -298,7 +303,7 @@ def _open(
     )
 
 
-def _same_everywhere(crew: _Crew, wanted: Sequence[_Want]) -> None:
+def _same_everywhere(crew: Crew, wanted: Sequence[_Want]) -> None:
     """Ranks that see different files would wait for tensors that never come."""
     seen = hashlib.sha256()
     for want in wanted:
@@ -340,37 +345,99 @@ def _shared(numbers: Sequence[int], wanted: Sequence[_Want], ranks: int) -> list
     return units
 
 
+class _Batch(NamedTuple):
+    """Tensors that are loaded together, and what follows when they are there."""
+
+    load: Load
+    units: list[_Unit]
+    cut: list[int]
+    """Numbers of those that are cut in columns."""
+    bands: list[torch.Tensor]
+    """Of each of these, the rows that this rank decodes."""
+
+
 def _bring(
-    crew: _Crew,
+    crew: Crew,
     reader: AnyReader,
     made: Framework,
     wanted: Sequence[_Want],
     tensors: list[torch.Tensor],
 ) -> None:
     """Load what is wanted to the tensors, which are in its order."""
-    for some in batches([want.info.nbytes for want in wanted], BATCH):
-        own = [i for i in some if wanted[i].rows is not None]
-        cut = [i for i in some if wanted[i].rows is None and wanted[i].dimension is not None]
-        units = _shared(
-            [i for i in some if wanted[i].rows is None and wanted[i].dimension is None],
-            wanted,
-            len(crew.host),
-        )
-        requests = [Request(wanted[i].info, *(wanted[i].rows or ())) for i in own]
-        targets = [tensors[i] for i in own]
-        for unit in units:
-            if unit.owner == crew.place:
-                rows = (unit.first, unit.length) if unit.length else ()
-                requests.append(Request(wanted[unit.number].info, *rows))
-                targets.append(_rows(tensors[unit.number], unit))
-        bands = crew.do(partial(_bands, crew, [wanted[i].info for i in cut], made))
-        requests += [request for request, _ in bands]
-        targets += [band for _, band in bands]
+    # What each reads for itself is not passed on, and waits for no batch.
+    sizes = [want.info.nbytes if _is_passed_on(crew, want) else 0 for want in wanted]
+    left = deque(batches(sizes, BATCH * crew.fewest))
+    lanes = min(_LANES, len(left))
+    under_way: deque[_Batch] = deque()
+    there: list[_Batch] = []
+    try:
+        while left or under_way:
+            while left and len(under_way) < lanes:
+                under_way.append(_begin(crew, reader, made, wanted, tensors, left.popleft(), lanes))
+            _pass_on(crew, there, wanted, tensors)
+            there = [under_way.popleft() for _ in range(crew.finish([b.load for b in under_way]))]
+        _pass_on(crew, there, wanted, tensors)
+    finally:
+        for batch in under_way:
+            batch.load.stop()
+
+
+def _is_passed_on(crew: Crew, want: _Want) -> bool:
+    return want.rows is None and (want.dimension is not None or crew.most > 1)
+
+
+def _pass_on(
+    crew: Crew,
+    there: Iterable[_Batch],
+    wanted: Sequence[_Want],
+    tensors: list[torch.Tensor],
+) -> None:
+    for batch in there:
+        crew.spread([(_rows(tensors[u.number], u), u.owner) for u in batch.units])
+        for i, band in zip(batch.cut, batch.bands):
+            want = wanted[i]
+            assert want.dimension is not None
+            tensors[i] = crew.columns(band, want.info.shape, want.dimension)
+
+
+def _begin(
+    crew: Crew,
+    reader: AnyReader,
+    made: Framework,
+    wanted: Sequence[_Want],
+    tensors: Sequence[torch.Tensor],
+    some: Sequence[int],
+    lanes: int,
+) -> _Batch:
+    own = [i for i in some if wanted[i].rows is not None]
+    cut = [i for i in some if wanted[i].rows is None and wanted[i].dimension is not None]
+    whole = [i for i in some if wanted[i].rows is None and wanted[i].dimension is None]
+    units = _shared(whole, wanted, len(crew.host))
+    requests = [Request(wanted[i].info, *(wanted[i].rows or ())) for i in own]
+    targets = [tensors[i] for i in own]
+    for unit in units:
+        if unit.owner == crew.place:
+            rows = (unit.first, unit.length) if unit.length else ()
+            requests.append(Request(wanted[unit.number].info, *rows))
+            targets.append(_rows(tensors[unit.number], unit))
+    bands: list[torch.Tensor] = []
+    host_memory = _HOST_MEMORY if len(crew.host) > 1 else _HOST_MEMORY_ALONE
+
+    def begin() -> tuple[Started, Callable[[], None]]:
+        for request, band in _bands(crew, [wanted[i].info for i in cut], made):
+            requests.append(request)
+            bands.append(band)
+            targets.append(band)
         filled = [(r, t) for r, t in zip(requests, targets) if r.nbytes]
-        crew.do(partial(made.load_to, reader, [r for r, _ in filled], [t for _, t in filled]))
-        crew.spread([(_rows(tensors[u.number], u), u.owner) for u in units])
-        for i, (_, band) in zip(cut, bands):
-            tensors[i] = crew.columns(band, wanted[i])
+        return made.begin_to(
+            reader,
+            [r for r, _ in filled],
+            [t for _, t in filled],
+            streams=_STREAMS // lanes,
+            host_memory=host_memory // lanes,
+        )
+
+    return _Batch(Load(begin), units, cut, bands)
 
 
 def _rows(tensor: torch.Tensor, unit: _Unit) -> torch.Tensor:
@@ -378,178 +445,9 @@ def _rows(tensor: torch.Tensor, unit: _Unit) -> torch.Tensor:
 
 
 def _bands(
-    crew: _Crew, infos: Sequence[TensorInfo], made: Framework
+    crew: Crew, infos: Sequence[TensorInfo], made: Framework
 ) -> list[tuple[Request, torch.Tensor]]:
     """Of tensors that are cut in columns, the rows that this rank decodes for its host."""
-    places = [_chunk(info.shape[0], crew.place, len(crew.host)) for info in infos]
+    places = [chunk_of(info.shape[0], crew.place, len(crew.host)) for info in infos]
     requests = [Request(info, *place) for info, place in zip(infos, places)]
     return [(request, empty(request, made.device)) for request in requests]
-
-
-def _chunk(size: int, number: int, of: int) -> tuple[int, int]:
-    """First index and length of a chunk, as torch.chunk() cuts."""
-    step = -(-size // of)
-    begin = min(number * step, size)
-    return begin, min(step, size - begin)
-
-
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.reshape(-1).view(torch.uint8)
-
-
-class _Crew:
-    """The ranks of a group, and those of them on this host, who work together. What they tell each
-    other goes by gloo, over connections that are closed with it: who waits for a rank that has
-    failed, or ended, hears of it."""
-
-    def __init__(self, group: dist.ProcessGroup | None, timeout: float) -> None:
-        if not dist.is_available() or not dist.is_initialized():
-            raise UsageError("torch.distributed is not initialized: call init_process_group()")
-        self._group = group
-        self._ranks = tuple(dist.get_process_group_ranks(group))
-        self.rank, self.world = dist.get_rank(group), len(self._ranks)
-        if self.rank < 0:
-            raise UsageError("this rank is not in the group")
-        self._timeout = datetime.timedelta(seconds=timeout)
-        self._spread: dist.ProcessGroup | None = None
-        number = _calls[self._ranks] = _calls.get(self._ranks, 0) + 1
-        self._key = f"wcodec/{'.'.join(map(str, self._ranks))}/{number}"
-        self._all = self._gloo("all", range(self.world))
-        hosts = self.tell(_host_name())
-        self.host = [rank for rank in range(self.world) if hosts[rank] == hosts[self.rank]]
-        """Ranks of the group on this host."""
-        self.place = self.host.index(self.rank)
-        alone = len(self.host) == self.world
-        self._here = self._all if alone else self._gloo(f"host{self.host[0]}", self.host)
-
-    def __enter__(self) -> _Crew:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._all = self._here = None
-
-    def _gloo(self, name: str, ranks: Sequence[int]) -> Any:
-        own: Any = dist  # of which not all that is there is declared
-        store = own.PrefixStore(f"{self._key}/{name}", own.distributed_c10d._get_default_store())
-        try:
-            return own.ProcessGroupGloo(
-                store, list(ranks).index(self.rank), len(ranks), self._timeout
-            )
-        except RuntimeError as error:
-            raise self._gone(error) from None
-
-    def _gone(self, error: RuntimeError) -> WcodecError:
-        text = " ".join(str(error).split())
-        return CancelledError(f"rank {self.rank}: another rank ended, or says nothing: {text}")
-
-    def chunk(self, size: int) -> tuple[int, int]:
-        """First index and length of what this rank keeps of a dimension."""
-        return _chunk(size, self.rank, self.world)
-
-    def tell(self, said: bytes) -> list[bytes]:
-        """What each rank says, in their order: at most _TEXT bytes."""
-        mine = torch.zeros(_TEXT + 2, dtype=torch.uint8)
-        text = said[:_TEXT]
-        mine[: len(text) + 2] = torch.tensor(
-            list(len(text).to_bytes(2, "little") + text), dtype=torch.uint8
-        )
-        heard = [torch.empty_like(mine) for _ in range(self.world)]
-        try:
-            self._all.allgather([heard], [mine]).wait()
-        except RuntimeError as error:
-            raise self._gone(error) from None
-        texts = [bytes(one.tolist()) for one in heard]
-        return [one[2 : 2 + int.from_bytes(one[:2], "little")] for one in texts]
-
-    def do(self, work: Callable[[], _T]) -> _T:
-        """What this rank does by itself; all go on only if it went well with all."""
-        raised: BaseException | None = None
-        result: Any = None
-        try:
-            result = work()
-        except BaseException as error:
-            raised = error
-        said = b"" if raised is None else f"{type(raised).__name__}: {raised}".encode()
-        try:
-            heard = self.tell(said)
-        except WcodecError:
-            if raised is not None:
-                raise raised from None
-            raise
-        if raised is not None:
-            raise raised
-        for rank, text in enumerate(heard):
-            if text:
-                kind, _, why = text.decode("utf-8", "replace").partition(": ")
-                known = getattr(_errors, kind, WcodecError)
-                fits = isinstance(known, type) and issubclass(known, WcodecError)
-                raise (known if fits else WcodecError)(
-                    f"rank {rank}: {why if fits else text.decode('utf-8', 'replace')}"
-                )
-        return result  # type: ignore[no-any-return]
-
-    def _device_group(self) -> dist.ProcessGroup | None:
-        """What moves bytes between devices of this host: None stands for all ranks."""
-        if len(self.host) == self.world:
-            return self._group
-        if self._spread is None:
-            ranks = [self._ranks[rank] for rank in self.host]
-            made: Any = dist.new_group(ranks, use_local_synchronization=True)
-            self._spread = made
-        return self._spread
-
-    def spread(self, parts: Sequence[tuple[torch.Tensor, int]]) -> None:
-        """Tensors that one of the host's ranks has, to all others of it."""
-        if len(self.host) == 1:
-            return
-        try:
-            for tensor, owner in parts:
-                if not tensor.numel():
-                    continue
-                raw = _bytes(tensor)
-                if tensor.device.type == "cpu":
-                    # One after the other: what is under way keeps connections open, and others
-                    # waiting.
-                    self._here.broadcast(raw, owner).wait()
-                else:
-                    dist.broadcast(raw, self._ranks[self.host[owner]], self._device_group())
-        except RuntimeError as error:
-            raise self._gone(error) from None
-
-    def columns(self, band: torch.Tensor, want: _Want) -> torch.Tensor:
-        """Of a tensor of which each rank of the host has a band of rows, what this one keeps."""
-        info, dimension = want.info, want.dimension
-        assert dimension is not None
-        size = info.shape[dimension]
-        parts = [
-            band.narrow(dimension, *_chunk(size, rank, self.world)).contiguous()
-            for rank in self.host
-        ]
-        if len(parts) == 1:
-            return parts[0].clone() if parts[0] is band else parts[0]
-        shape = list(info.shape)
-        shape[dimension] = self.chunk(size)[1]
-        kept = torch.empty(shape, dtype=band.dtype, device=band.device)
-        row = kept[:1].numel() * kept.element_size()
-        rows = [_chunk(shape[0], place, len(self.host))[1] for place in range(len(self.host))]
-        sent = torch.cat([_bytes(part) for part in parts])
-        sizes = [part.numel() * part.element_size() for part in parts]
-        taken = [count * row for count in rows]
-        try:
-            if band.device.type == "cpu":
-                options = dist.distributed_c10d.AllToAllOptions()
-                self._here.alltoall_base(_bytes(kept), sent, taken, sizes, options).wait()
-            else:
-                dist.all_to_all_single(_bytes(kept), sent, taken, sizes, self._device_group())
-        except RuntimeError as error:
-            raise self._gone(error) from None
-        return kept
-
-
-def _host_name() -> bytes:
-    """What tells hosts apart: containers of one host may have its name, or not."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read().strip().encode() + socket.gethostname().encode()
-    except OSError:
-        return socket.gethostname().encode()

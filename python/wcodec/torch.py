@@ -233,6 +233,31 @@ class Framework:
         for tensor, loaded in zip(tensors, self.load(reader, requests)):
             tensor.copy_(loaded)
 
+    def begin_to(
+        self,
+        reader: AnyReader,
+        requests: Sequence[Request],
+        tensors: Sequence[torch.Tensor],
+        *,
+        streams: int = 0,
+        host_memory: int = 0,
+    ) -> tuple[Started, Callable[[], None]]:
+        """load_to() beside the caller: the load, and what is to be called when it has ended. Of
+        several loads at once each takes its part of streams and of staging memory; 0: the
+        library's."""
+        on, where = self._memory(reader)
+        there = list(tensors) if on == self.device else [empty(r, on) for r in requests]
+        started = reader.start(
+            _items(requests, there), there, streams=streams, host_memory=host_memory, **where
+        )
+
+        def bring() -> None:
+            for tensor, loaded in zip(tensors, there):
+                if tensor is not loaded:
+                    tensor.copy_(loaded)
+
+        return started, bring
+
     def _moved(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         for i, tensor in enumerate(tensors):  # one after the other, to hold no model twice
             if tensor.device != self.device:

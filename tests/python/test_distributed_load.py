@@ -21,7 +21,7 @@ import os, signal, sys, time, warnings
 warnings.simplefilter("ignore")
 import torch, torch.distributed as dist
 import wcodec, wcodec.torch
-from wcodec import distributed
+from wcodec import _crew, distributed
 rank, world, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world)
 expected = wcodec.torch.load_file(folder + "/model.wcodec")
@@ -131,19 +131,89 @@ def test_plans(folder, world):
     expect_good(PLANS, folder, world)
 
 
+def test_small_batches(folder):
+    """Several at once, of which one is passed on while others are read."""
+    code = """
+distributed.BATCH = 3000
+began, finished = distributed._begin, _crew.Crew.finish
+held = []
+def begin(*arguments):
+    held.append(0)
+    return began(*arguments)
+def finish(crew, loads):
+    assert 1 <= len(loads) <= 2, loads
+    return finished(crew, loads)
+distributed._begin, _crew.Crew.finish = begin, finish
+"""
+    expect_good(code + PLANS + "assert len(held) > 12, held\n", folder, 2)
+
+
+def test_connections_are_kept(folder):
+    """For all loads of a group; where one rank has not kept its own, all make new ones."""
+    code = """
+made = []
+gloo = _crew.Crew._gloo
+def count(crew, name, ranks):
+    made.append(name)
+    return gloo(crew, name, ranks)
+_crew.Crew._gloo = count
+def load(expects):
+    same(distributed.load(folder + "/model.wcodec", names=["deep"])["deep"], expected["deep"])
+    assert len(made) == expects, (made, expects)
+load(1)
+load(1)
+if rank == 1:
+    _crew._kept.popitem()[1].close()
+load(2)
+load(2)
+try:
+    distributed.load(folder + "/gone.wcodec")
+except wcodec.MissingFileError:
+    pass
+load(3)
+group = dist.new_group(list(range(world)))
+got = distributed.load(folder + "/model.wcodec", group, names=["few"])
+same(got["few"], expected["few"])
+same(distributed.load(folder + "/model.wcodec", group, names=["few"])["few"], expected["few"])
+assert len(made) == 4 and len(_crew._kept) == 2, made
+del group
+dist.destroy_process_group()
+dist.init_process_group("gloo", init_method=f"file://{folder}/again", rank=rank, world_size=world)
+assert not _crew._kept, list(_crew._kept)
+load(5)
+"""
+    expect_good(code, folder, 3)
+
+
+@pytest.mark.parametrize("coalesces", [False, True])
+def test_devices_pass_on(folder, coalesces):
+    """What goes between devices, here by the group's backend in host memory."""
+    code = f"""
+_crew._coalesces = lambda group, device: {coalesces}
+with _crew.crew_of(None, 60) as crew:
+    owners = [0, world - 1, 1, 0]
+    parts = [torch.full((size,), rank, dtype=torch.uint8) for size in (5, 70000, 1, 3)]
+    crew._spread_on_device(list(zip(parts, owners)))
+    for part, owner in zip(parts, owners):
+        assert (part == owner).all(), (part, owner)
+    crew._spread_on_device([])
+"""
+    expect_good(code, folder, 3)
+
+
 def test_hosts_and_groups(folder):
     """Two hosts of two ranks each, and a group of some ranks."""
     code = (
         """
-own = distributed._host_name
-distributed._host_name = lambda: own() + (b"a" if rank < 2 else b"b")
-crew = distributed._Crew(None, 60)
+own = _crew._host_name
+_crew._host_name = lambda: own() + (b"a" if rank < 2 else b"b")
+crew = _crew.Crew(None, 60)
 assert crew.host == ([0, 1] if rank < 2 else [2, 3])
 del crew
 """
         + PLANS
         + """
-distributed._host_name = own
+_crew._host_name = own
 group = dist.new_group([1, 3])
 if rank % 2:
     got = distributed.load(folder + "/model.wcodec", group, {"embed*": 0, "layers.0.o.weight": 1})
@@ -244,26 +314,37 @@ def test_not_initialized(coded):
         distributed.load(coded)
 
 
-@pytest.mark.parametrize("when", ["before", "decoding", "spreading"])
+@pytest.mark.parametrize("when", ["before", "decoding", "waited for", "spreading"])
 def test_one_rank_is_killed(folder, when):
     """All others end soon, and say why."""
     code = f"""
 when = {when!r}
 if rank == 2:
-    def die(*_):
+    def die(*_, **__):
         with open(folder + "/killed", "w") as file:
             file.write(str(time.time()))
         os.kill(os.getpid(), signal.SIGKILL)
     if when == "before":
         distributed._planned = die
     elif when == "decoding":
-        wcodec.torch.Framework.load_to = die
+        wcodec.torch.Framework.begin_to = die
+    elif when == "waited for":
+        time.sleep(0.5)
+        _crew.Load.wait = die
     else:
-        distributed._Crew.spread = die
+        _crew.Crew.spread = die
+stopped = []
+if rank != 2 and when == "waited for":
+    class Never:  # a load of which nobody would hear for long
+        def ended(self): return False
+        def cancel(self): stopped.append("cancel")
+        def finish(self): stopped.append("finish")
+    wcodec.torch.Framework.begin_to = lambda *_, **__: (Never(), None)
 try:
     distributed.load(folder + "/model.wcodec", plan={{"layers.0.o.weight": 1}})
     print("no error")
 except wcodec.CancelledError as error:
+    assert stopped == (["cancel", "finish"] if when == "waited for" else []), stopped
     print(str(error).splitlines()[0], time.time() - float(open(folder + "/killed").read()) < 10)
 """
     processes = start(code, folder, 4)
