@@ -79,11 +79,12 @@ float wcodec_vectors_scale_of_bits(const struct wcodec_vectors_work *work, doubl
     }
     if (most == 0)
         return 1;
-    /* From where all residuals are 0 to where more bits would be clipped away. Few elements cannot
-     * have many bits, whatever they are: then none is clipped. */
+    /* From where all residuals are 0, or the largest scale that there is, to where more bits would
+     * be clipped away. Few elements cannot have many bits, whatever they are: then none is clipped.
+     */
     const double elements = (double)sample.rows * (double)work->d,
                  whole = elements < FEW ? (double)most / WCODEC_RESIDUAL_MAX : 0;
-    double high = fmax(4.0 * (double)most, scale_min),
+    double high = fmin(fmax(4.0 * (double)most, scale_min), (double)WCODEC_SEGMENT_SCALE_MAX),
            low = fmax(fmax(sqrt(sum / elements) / 64.0, whole), scale_min);
     for (unsigned i = 0; i < HALVINGS; i++) {
         const double middle = sqrt(low * high);

@@ -14,8 +14,6 @@
 
 enum { DIMENSIONS_MAX = 1 << 16, ROWS = 1024 /* decoded at once */ };
 
-static const float scale_max = 65504;
-
 static wcodec_status check_key(const wcodec_reader *reader, wcodec_error *err)
 {
     const char *key, *value;
@@ -174,10 +172,10 @@ static wcodec_status take_scales(const struct wcodec_segment_file *file, const u
     for (uint64_t k = 0; k < file->m; k++) {
         const uint64_t i = file->scale_count == 1 ? 0 : k;
         scales[k] = wcodec_f32_of_bits(wcodec_load_u32(bytes + 4 * i));
-        if (!(scales[k] > 0 && scales[k] <= scale_max))
+        if (!(scales[k] > 0 && scales[k] <= WCODEC_SEGMENT_SCALE_MAX))
             return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                                "scale %" PRIu64 " is %g: expected one above 0, at most %g", i,
-                               (double)scales[k], (double)scale_max);
+                               (double)scales[k], (double)WCODEC_SEGMENT_SCALE_MAX);
     }
     return WCODEC_OK;
 }

@@ -18,6 +18,7 @@
 #define WCODEC_SEGMENT_INDICES "vectors.indices"
 #define WCODEC_SEGMENT_GAPS "vectors.gaps"
 #define WCODEC_SEGMENT_RESIDUALS "vectors.residuals"
+#define WCODEC_SEGMENT_SCALE_MAX 65504.0f
 
 enum {
     WCODEC_RESIDUAL_MAX = 127 /* largest magnitude that is written */

@@ -122,6 +122,33 @@ static void adding_few_by_bits(void **state)
     free(data);
 }
 
+/* The fewest bits of the largest numbers: a scale of four times that is more than a segment has. */
+static void adding_large(void **state)
+{
+    enum { LARGE = 400 };
+    wcodec_vectors_compress_options options;
+    wcodec_vector_rows rows;
+    wcodec_vectors_store *store;
+    (void)state;
+    float *data = make_rows(LARGE, 0, &rows);
+    uint64_t seed = support_seed();
+    for (size_t i = 0; i < LARGE * D; i++)
+        data[i] = support_random(&seed) % 2 != 0 ? 65504 : -65504;
+    wcodec_context *context = support_context(1, NULL);
+    wcodec_vectors *vectors = train(context, &rows);
+    wcodec_vectors_compress_options_init(&options);
+    options.bits = 1;
+    assert_int_equal(
+        wcodec_vectors_store_add(context, "store", vectors, &rows, &options, NULL, NULL, NULL),
+        WCODEC_OK);
+    assert_int_equal(wcodec_vectors_open(context, "store", &store, NULL), WCODEC_OK);
+    wcodec_vectors_close(store);
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    clear();
+    free(data);
+}
+
 /* A scale that is raised until residuals hold all elements clips none. */
 static void adding_far(void **state)
 {
@@ -758,14 +785,22 @@ static void out_of_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adding),        cmocka_unit_test(adding_few),
-        cmocka_unit_test(removing),      cmocka_unit_test(refused),
-        cmocka_unit_test(left_behind),   cmocka_unit_test(damage),
-        cmocka_unit_test(manifests),     cmocka_unit_test(out_of_memory),
-        cmocka_unit_test(adding_far),    cmocka_unit_test(last_file),
-        cmocka_unit_test(failed_first),  cmocka_unit_test(last_ids),
-        cmocka_unit_test(lost_manifest), cmocka_unit_test(private),
-        cmocka_unit_test(limited),       cmocka_unit_test(adding_few_by_bits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(adding),
+                                       cmocka_unit_test(adding_few),
+                                       cmocka_unit_test(removing),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(left_behind),
+                                       cmocka_unit_test(damage),
+                                       cmocka_unit_test(manifests),
+                                       cmocka_unit_test(out_of_memory),
+                                       cmocka_unit_test(adding_far),
+                                       cmocka_unit_test(last_file),
+                                       cmocka_unit_test(failed_first),
+                                       cmocka_unit_test(last_ids),
+                                       cmocka_unit_test(lost_manifest),
+                                       cmocka_unit_test(private),
+                                       cmocka_unit_test(limited),
+                                       cmocka_unit_test(adding_large),
+                                       cmocka_unit_test(adding_few_by_bits)};
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }
