@@ -35,10 +35,20 @@ WCODEC_DEVICE_FUNCTION void wcodec_search_bind(struct wcodec_search_launch *l,
     l->found += (ulong)work;
 }
 
+/* As shell.cl has WCODEC_OPENCL_KERNEL, but some kernels have fewer work-items. */
+#ifdef WCODEC_OPENCL_NVIDIA
+#define WCODEC_SEARCH_SIZED(most) __kernel
+#else
+#define WCODEC_SEARCH_SIZED(most) \
+    __kernel __attribute__(( \
+        reqd_work_group_size((most) < WCODEC_OPENCL_ITEMS ? (most) : WCODEC_OPENCL_ITEMS, 1, 1)))
+#endif
+
 #define WCODEC_SEARCH_KERNEL(name, most, at_once) \
-    WCODEC_OPENCL_KERNEL void wcodec_search_##name( \
-        __global uint8_t *codes, __global uint8_t *vectors, __global uint8_t *work, \
-        const struct wcodec_search_launch launch, __local uint4 *shared) \
+    WCODEC_SEARCH_SIZED(most) \
+    void wcodec_search_##name(__global uint8_t *codes, __global uint8_t *vectors, \
+                              __global uint8_t *work, const struct wcodec_search_launch launch, \
+                              __local uint4 *shared) \
     { \
         struct wcodec_search_launch bound = launch; \
         struct wcodec_vectors_item item; \
