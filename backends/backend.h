@@ -59,8 +59,8 @@
  * work area; copies from one device to another. 15: leaves of other sizes; elements that differ
  * from those of another tensor. 16: rollouts of recurrent models. 17: anchors of vectors. 18:
  * recurrent units over sequences. 19: elements that differ are coded in streams; leaves in two
- * places. 20: search in coded vectors. */
-#define WCODEC_BACKEND_ABI 20u
+ * places. 20: search in coded vectors. 21: recurrent units by tensor cores. */
+#define WCODEC_BACKEND_ABI 21u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -654,6 +654,7 @@ struct wcodec_rollout_sizes {
     uint32_t members, hidden, stochastic, inputs;
     uint32_t mode; /* wcodec_rssm_mode */
     uint32_t unit; /* WCODEC_UNIT_NONE: an ensemble */
+    bool rounded;  /* of a unit by itself: may factors of products be rounded to BF16? */
 };
 
 /* What of a member's weights its gates multiply. */
@@ -669,7 +670,13 @@ enum wcodec_rollout_matrix {
  * matrices: W, U_z and U_r, U_h, column 0 of W [3][rows], the bias [3][rows]; a unit by itself in
  * place of that column c_h [rows], zeros [2][rows], and no head. A matrix of N rows,
  * those of one gate after those of the other, is [columns / 4][slices][N][4]: in slice s columns
- * s * columns on. What is none of the ensemble's is 0. */
+ * s * columns on. What is none of the ensemble's is 0.
+ *
+ * A unit that has tiles goes by tensor cores. Its parts, of a multiple of 64 rows, have weights of
+ * BF16 for warps of eight rows, by quads of 64 columns, those of W and then those of U:
+ * [rows / 8][quads][z, r, h][2][32][2][2][2], for a lane of two chunks of 16 columns four numbers
+ * each. Lane l of 32 has row l / 4, and with q = l % 4 of a chunk of U columns 2 q, 2 q + 1, 2 q +
+ * 8 and 2 q + 9, of W 4 q to 4 q + 3. After that come floats, [4][rows]: b_z, b_r, b_h and c_h. */
 struct wcodec_rollout_plan {
     struct wcodec_rollout_sizes sizes;
     uint32_t form; /* the backend's own */
@@ -682,6 +689,8 @@ struct wcodec_rollout_plan {
     uint32_t kept[WCODEC_ROLLOUT_MATRICES];    /* of them, the backend's own, as form and items */
     uint32_t partials;                         /* most slices of rows */
     uint64_t part_floats;                      /* a multiple of 4 */
+    uint32_t at_once;                          /* members of several parts, the backend's own */
+    uint32_t tiles; /* of 16 sequences, by tensor cores, the backend's own but for being 0 or not */
 };
 
 /* Where things are in a rollout's work area, in floats: what comes in, then what the device works

@@ -70,7 +70,7 @@ struct wcodec_device {
     cu_function measures[WCODEC_MEASURES];
     cu_function deltas[WCODEC_DELTA_KERNELS];
     cu_function dense[WCODEC_DENSE_KERNELS];
-    cu_function rollouts[2][WCODEC_ROLLOUT_FORMS]; /* of ensembles, of units by themselves */
+    cu_function rollouts[2][WCODEC_RECURRENCE_FORMS]; /* of ensembles, of units by themselves */
     cu_function vectors[WCODEC_VECTORS_KERNELS];
     cu_function searches[WCODEC_SEARCH_KERNELS];
     struct wcodec_cuda_blas blas;

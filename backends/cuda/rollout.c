@@ -2,20 +2,22 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Rollouts of recurrent models (backends/kernels/rollout.h), and units by themselves
- * (backends/kernels/recurrence.h): members have clusters of work-groups
- * where the device has these. */
+ * (backends/kernels/recurrence.h, recurrence_tensor.h): members have clusters of work-groups where
+ * the device has these. */
 #include "backends/cuda/cuda.h"
 
 #include <stdio.h>
 
-enum { ITEMS = 512, PARTS = 8, PARTS_MOST = 16 };
+enum { ITEMS = 512, TENSOR_ITEMS = 256, PARTS = 8, PARTS_MOST = 16 };
 
 cu_result wcodec_cuda_find_rollouts(struct wcodec_device *d)
 {
     cu_result result = 0;
-    for (unsigned k = 0; k < 2 * WCODEC_ROLLOUT_FORMS && result == 0; k++) {
-        const unsigned unit = k / WCODEC_ROLLOUT_FORMS, form = k % WCODEC_ROLLOUT_FORMS;
+    for (unsigned k = 0; k < 2 * WCODEC_RECURRENCE_FORMS && result == 0; k++) {
+        const unsigned unit = k / WCODEC_RECURRENCE_FORMS, form = k % WCODEC_RECURRENCE_FORMS;
         char name[64];
+        if (wcodec_rollout_names[unit][form] == NULL)
+            continue;
         snprintf(name, sizeof name, "wcodec_%s", wcodec_rollout_names[unit][form]);
         result = d->cu->module_function(&d->rollouts[unit][form], d->module, name);
         if (result == 0)
@@ -45,7 +47,7 @@ static cu_function kernel_of(const struct wcodec_device *d, const struct wcodec_
 
 /* Can the device run a cluster of so many work-groups? More than 8 have to be allowed, and there
  * may be too few multiprocessors side by side. */
-static bool has_cluster(const struct wcodec_device *d, const struct wcodec_rollout_plan *p)
+static bool has_cluster(const struct wcodec_device *d, struct wcodec_rollout_plan *p)
 {
     int clusters = 0;
     struct cu_launch_attribute attribute = cluster_of(p->parts);
@@ -54,7 +56,10 @@ static bool has_cluster(const struct wcodec_device *d, const struct wcodec_rollo
     if (p->parts > PARTS &&
         d->cu->function_set(kernel_of(d, p), CU_FUNCTION_LARGE_CLUSTERS, 1) != 0)
         return false;
-    return d->cu->clusters(&clusters, kernel_of(d, p), &config) == 0 && clusters > 0;
+    if (d->cu->clusters(&clusters, kernel_of(d, p), &config) != 0 || clusters <= 0)
+        return false;
+    p->at_once = (uint32_t)clusters;
+    return true;
 }
 
 static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *sizes,
@@ -64,8 +69,12 @@ static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *siz
         return false;
     bool there = false;
     for (uint32_t parts = d->clusters ? PARTS_MOST : 1; parts > 0 && !there; parts /= 2) {
-        const struct wcodec_gpu_rollout_limits limits = {
-            .items = ITEMS, .parts = parts, .shared = d->limits.shared, .registers = true};
+        const struct wcodec_gpu_rollout_limits limits = {.items = ITEMS,
+                                                         .parts = parts,
+                                                         .shared = d->limits.shared,
+                                                         .registers = true,
+                                                         .tensor_items =
+                                                             d->tensor_cores ? TENSOR_ITEMS : 0};
         there = wcodec_gpu_plan_rollout(sizes, &limits, plan) &&
                 (plan->parts == 1 || has_cluster(d, plan));
     }
@@ -75,7 +84,8 @@ static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *siz
 
 /* early: may begin while the launch before it ends. */
 static cu_result launch(const struct wcodec_device *d, const struct wcodec_rollout_plan *p,
-                        uint32_t groups, cu_stream stream, bool early, void *argument)
+                        cu_function kernel, uint32_t groups, cu_stream stream, bool early,
+                        void *argument)
 {
     void *arguments[] = {argument};
     struct cu_launch_attribute attributes[2];
@@ -90,8 +100,8 @@ static cu_result launch(const struct wcodec_device *d, const struct wcodec_rollo
     const uint32_t shared = wcodec_gpu_rollout_shared(p);
     const struct cu_launch_config config = {{groups, 1, 1}, {p->items, 1, 1}, shared,
                                             stream,         attributes,       count};
-    return count > 0 ? d->cu->launch_extended(&config, kernel_of(d, p), arguments, NULL)
-                     : d->cu->launch(kernel_of(d, p), groups, 1, 1, p->items, 1, 1, shared, stream,
+    return count > 0 ? d->cu->launch_extended(&config, kernel, arguments, NULL)
+                     : d->cu->launch(kernel, groups, 1, 1, p->items, 1, 1, shared, stream,
                                      arguments, NULL);
 }
 
@@ -105,7 +115,8 @@ static wcodec_status run(struct wcodec_queue *q, const struct wcodec_ensemble_ro
     const wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         return status;
-    const cu_result result = launch(d, p, p->sizes.members * p->parts, q->stream, false, &l);
+    const cu_result result =
+        launch(d, p, kernel_of(d, p), p->sizes.members * p->parts, q->stream, false, &l);
     return wcodec_cuda_leave(d, result, p->parts > 1 ? "cuLaunchKernelEx" : "cuLaunchKernel", err);
 }
 
@@ -115,13 +126,14 @@ static wcodec_status run_sequences(struct wcodec_device *d, uint64_t queue,
 {
     const struct wcodec_rollout_plan *p = sequences->plan;
     struct wcodec_recurrence_launch l;
-    wcodec_gpu_launch_sequences(sequences, d->limits.units / p->parts, sequences->weights->address,
-                                &l);
+    wcodec_gpu_launch_sequences(sequences, p->parts > 1 ? p->at_once : d->limits.units,
+                                sequences->weights->address, &l);
     const wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         return status;
     const cu_result result =
-        launch(d, p, l.members * p->parts, (cu_stream)(uintptr_t)queue, d->early_launches, &l);
+        launch(d, p, d->rollouts[1][wcodec_gpu_sequences_form(p, &l)], l.members * p->parts,
+               (cu_stream)(uintptr_t)queue, d->early_launches, &l);
     wcodec_cuda_leave(d, 0, "", NULL);
     return result != 0 ? wcodec_cuda_launch_failed(d, result, err) : WCODEC_OK;
 }

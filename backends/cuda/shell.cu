@@ -12,6 +12,7 @@
 #include "backends/kernels/product_int8.h"
 #include "backends/kernels/product_transposed.h"
 #include "backends/kernels/recurrence.h"
+#include "backends/kernels/recurrence_tensor.h"
 #include "backends/kernels/rollout.h"
 #include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
@@ -217,6 +218,23 @@ WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
         wcodec_recurrence_kernel(inputs, gates, reset, &warp, &recurrence, &launch); \
     }
 #include "backends/kernels/rollouts.def"
+
+#ifdef WCODEC_MATRIX_PRODUCTS
+#define RUN_RECURRENCE(after, whole) wcodec_tensor_kernel(after, whole, &warp, &launch)
+#else
+#define RUN_RECURRENCE(after, whole) ((void)warp, (void)launch)
+#endif
+#define WCODEC_RECURRENCE_TENSOR(name, after, whole) \
+    extern "C" __global__ void __launch_bounds__(256, 1) \
+        wcodec_##name(const __grid_constant__ wcodec_recurrence_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        RUN_RECURRENCE(after, whole); \
+    }
+WCODEC_RECURRENCE_TENSOR(recurrence_before, false, false)
+WCODEC_RECURRENCE_TENSOR(recurrence_after, true, false)
+WCODEC_RECURRENCE_TENSOR(recurrence_before_256, false, true)
+WCODEC_RECURRENCE_TENSOR(recurrence_after_256, true, true)
 
 #define WCODEC_VECTORS_LAUNCHED(name, at_once, call) \
     extern "C" __global__ void __launch_bounds__(256, at_once) \

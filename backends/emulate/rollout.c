@@ -7,16 +7,20 @@
 #include "backends/cpu/batch.h"
 #include "backends/emulate/lanes.h"
 #include "backends/gpu/rollout.h"
-#include "backends/kernels/recurrence.h"
+#include "backends/kernels/recurrence_tensor.h"
 #include "backends/kernels/rollout.h"
 
-enum { SEED = 1, ITEMS = 128, SHARED = 64 << 10, TOGETHER = 3 /* sequences at a time */ };
+/* Three sequences at a time, or clusters of them, which are work-groups. */
+enum { SEED = 1, ITEMS = 128, TENSOR_ITEMS = 1024, SHARED = 64 << 10, TOGETHER = 3 };
 
 static bool plan(struct wcodec_device *device, const struct wcodec_rollout_sizes *sizes,
                  struct wcodec_rollout_plan *plan)
 {
-    static const struct wcodec_gpu_rollout_limits limits = {
-        .items = ITEMS, .parts = 1, .shared = SHARED, .registers = true};
+    static const struct wcodec_gpu_rollout_limits limits = {.items = ITEMS,
+                                                            .parts = 1,
+                                                            .shared = SHARED,
+                                                            .registers = true,
+                                                            .tensor_items = TENSOR_ITEMS};
     (void)device;
     return wcodec_fibers_supported() && wcodec_gpu_plan_rollout(sizes, &limits, plan);
 }
@@ -48,6 +52,13 @@ static void run_lane(struct wcodec_warp *warp, const void *argument)
 static void run_sequences_lane(struct wcodec_warp *warp, const void *argument)
 {
     const struct run *run = argument;
+    if (run->sequences->tiles > 0) {
+        const bool after = run->form == WCODEC_RECURRENCE_AFTER ||
+                           run->form == WCODEC_RECURRENCE_AFTER_256,
+                   whole = run->form >= WCODEC_RECURRENCE_BEFORE_256;
+        wcodec_tensor_kernel(after, whole, warp, run->sequences);
+        return;
+    }
     struct wcodec_recurrence s = {
         .of = {.item = wcodec_thread(warp), .items = wcodec_threads(warp)}};
     wcodec_recurrence_open(&s, run->sequences, wcodec_group(warp),
@@ -98,7 +109,7 @@ static wcodec_status run_sequences(struct wcodec_device *device, uint64_t queue,
     wcodec_gpu_launch_sequences(sequences, TOGETHER, (uint64_t)(uintptr_t)sequences->weights->data,
                                 &l);
     return launch(device->host, p, l.members * p->parts, run_sequences_lane,
-                  &(struct run){.sequences = &l, .form = p->form}, err);
+                  &(struct run){.sequences = &l, .form = wcodec_gpu_sequences_form(p, &l)}, err);
 }
 
 const struct wcodec_backend_rollouts wcodec_emulated_rollouts = {plan, run, run_sequences};

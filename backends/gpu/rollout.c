@@ -3,9 +3,9 @@
 
 #include "backends/gpu/rollout.h"
 
-enum { MATRICES = WCODEC_ROLLOUT_MATRICES };
+enum { MATRICES = WCODEC_ROLLOUT_MATRICES, TILES = 16 };
 
-const char *const wcodec_rollout_names[2][WCODEC_ROLLOUT_FORMS] = {
+const char *const wcodec_rollout_names[2][WCODEC_RECURRENCE_FORMS] = {
     {
 #define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) #name,
 #include "backends/kernels/rollouts.def"
@@ -15,6 +15,10 @@ const char *const wcodec_rollout_names[2][WCODEC_ROLLOUT_FORMS] = {
 #define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) #unit,
 #include "backends/kernels/rollouts.def"
 #undef WCODEC_ROLLOUT_KERNEL
+        "recurrence_before",
+        "recurrence_after",
+        "recurrence_before_256",
+        "recurrence_after_256",
     },
 };
 
@@ -123,6 +127,40 @@ static bool cut(const struct wcodec_rollout_sizes *s,
     return true;
 }
 
+/* Quads of a vector, for tensor cores. */
+static uint32_t quads_of(uint32_t numbers)
+{
+    return divide_up(numbers, 64);
+}
+
+static uint64_t tensor_shared(const struct wcodec_rollout_plan *p, uint32_t tiles)
+{
+    return WCODEC_TENSOR_SHARED((uint64_t)quads_of(p->sizes.inputs), quads_of(p->parts * p->rows),
+                                p->rows / 8, tiles, p->sizes.unit == WCODEC_UNIT_AFTER);
+}
+
+/* By tensor cores: as few parts as have a row for each hidden value, and as many tiles as there is
+ * room for. */
+static bool plan_tensor(const struct wcodec_rollout_sizes *s,
+                        const struct wcodec_gpu_rollout_limits *limits,
+                        struct wcodec_rollout_plan *p)
+{
+    const uint32_t most_rows = limits->tensor_items / 4;
+    uint32_t parts = 1;
+    while (parts < limits->parts && parts * most_rows < s->hidden)
+        parts *= 2;
+    *p = (struct wcodec_rollout_plan){
+        .sizes = *s, .parts = parts, .rows = 64 * divide_up(divide_up(s->hidden, parts), 64)};
+    p->items = 4 * p->rows;
+    p->form = s->unit == WCODEC_UNIT_AFTER ? WCODEC_RECURRENCE_AFTER : WCODEC_RECURRENCE_BEFORE;
+    p->part_floats = (uint64_t)(quads_of(s->inputs) + quads_of(parts * p->rows)) * p->rows / 8 *
+                         (WCODEC_TENSOR_QUAD / sizeof(float)) +
+                     4 * p->rows;
+    while (p->tiles < TILES && tensor_shared(p, p->tiles + 1) <= limits->shared)
+        p->tiles++;
+    return p->rows <= most_rows && p->tiles > 0;
+}
+
 /* Do registers hold all of U, and of W if it counts? */
 static bool holds_all(const struct wcodec_rollout_plan *p, bool inputs)
 {
@@ -151,6 +189,8 @@ bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
     /* Sums of a loss have an item each. */
     if (limits->items < WCODEC_ROLLOUT_LOSS_ITEMS)
         return false;
+    if (sizes->rounded && limits->tensor_items > 0 && plan_tensor(sizes, limits, plan))
+        return true;
     /* Parts of a unit by itself that hold less have its weights sooner, and few read W in each
      * step. */
     if (sizes->unit != WCODEC_UNIT_NONE &&
@@ -169,7 +209,7 @@ bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
 
 uint32_t wcodec_gpu_rollout_shared(const struct wcodec_rollout_plan *p)
 {
-    return (uint32_t)shared_bytes(p);
+    return (uint32_t)(p->tiles > 0 ? tensor_shared(p, p->tiles) : shared_bytes(p));
 }
 
 /* How weights are cut. */
@@ -214,6 +254,29 @@ void wcodec_gpu_launch_rollout(const struct wcodec_ensemble_rollout *r, uint64_t
     l->bounded = r->bounded;
 }
 
+/* May kernels read and write several numbers at once? */
+static bool are_wide(const struct wcodec_sequences *q)
+{
+    const uint64_t strides = q->values_sequence | q->out_sequence;
+    return (q->values | q->out | q->last) % 16 == 0 && strides <= UINT32_MAX &&
+           (strides | q->values_step | q->out_step | q->plan->sizes.hidden) % 4 == 0;
+}
+
+/* As few rounds of clusters as there is room for, of as few tiles each as then are enough. */
+static void put_tiles(const struct wcodec_sequences *q, uint32_t members,
+                      struct wcodec_recurrence_launch *l)
+{
+    const struct wcodec_rollout_plan *p = q->plan;
+    const uint64_t at_once = most(members, 1), all = (q->sequences + 15) / 16,
+                   rounds = (all + at_once * p->tiles - 1) / (at_once * p->tiles);
+    l->all_tiles = (uint32_t)((all + at_once * rounds - 1) / (at_once * rounds));
+    l->tiles = divide_up(l->all_tiles, 2);
+    l->members = (uint32_t)((all + l->all_tiles - 1) / l->all_tiles);
+    l->input_quads = quads_of(p->sizes.inputs);
+    l->hidden_quads = quads_of(p->parts * p->rows);
+    l->wide = are_wide(q);
+}
+
 void wcodec_gpu_launch_sequences(const struct wcodec_sequences *q, uint32_t members,
                                  uint64_t weights, struct wcodec_recurrence_launch *l)
 {
@@ -236,4 +299,16 @@ void wcodec_gpu_launch_sequences(const struct wcodec_sequences *q, uint32_t memb
         .inputs_partials = inputs_partials(p),
     };
     put_cut(p, weights, &l->of);
+    if (p->tiles > 0)
+        put_tiles(q, members, l);
+}
+
+unsigned wcodec_gpu_sequences_form(const struct wcodec_rollout_plan *p,
+                                   const struct wcodec_recurrence_launch *l)
+{
+    if (p->tiles == 0 || !l->wide || p->sizes.inputs % 4 != 0 || l->input_quads != 1 ||
+        l->hidden_quads != 4)
+        return p->form;
+    return p->form == WCODEC_RECURRENCE_AFTER ? WCODEC_RECURRENCE_AFTER_256
+                                              : WCODEC_RECURRENCE_BEFORE_256;
 }

@@ -15,14 +15,25 @@ enum wcodec_rollout_form {
     WCODEC_ROLLOUT_FORMS
 };
 
-/* "rollout_32", and "recurrence_32" of a unit by itself. */
-extern const char *const wcodec_rollout_names[2][WCODEC_ROLLOUT_FORMS];
+/* Of units by themselves by tensor cores, after those forms. */
+enum {
+    WCODEC_RECURRENCE_BEFORE = WCODEC_ROLLOUT_FORMS,
+    WCODEC_RECURRENCE_AFTER,
+    WCODEC_RECURRENCE_BEFORE_256, /* all of 64 inputs and 256 hidden values is held */
+    WCODEC_RECURRENCE_AFTER_256,
+    WCODEC_RECURRENCE_FORMS
+};
+
+/* "rollout_32", and "recurrence_32" of a unit by itself; NULL: there is none. */
+extern const char *const wcodec_rollout_names[2][WCODEC_RECURRENCE_FORMS];
 
 struct wcodec_gpu_rollout_limits {
     uint32_t items;  /* of a work-group: none has room with less than WCODEC_ROLLOUT_LOSS_ITEMS */
     uint32_t parts;  /* most of a member, a power of two */
     uint64_t shared; /* bytes of a work-group */
     bool registers;  /* has it those that hold weights? */
+    /* Of a work-group by tensor cores, a multiple of 256; 0: there are none. */
+    uint32_t tensor_items;
 };
 
 /* False: not even the form that holds nothing has room. */
@@ -41,5 +52,9 @@ void wcodec_gpu_launch_rollout(const struct wcodec_ensemble_rollout *rollout, ui
 /* Likewise, for each of launch->members. members: most sequences at a time. */
 void wcodec_gpu_launch_sequences(const struct wcodec_sequences *sequences, uint32_t members,
                                  uint64_t weights, struct wcodec_recurrence_launch *launch);
+
+/* The form that takes them, which may be a quicker one than the plan's. */
+unsigned wcodec_gpu_sequences_form(const struct wcodec_rollout_plan *plan,
+                                   const struct wcodec_recurrence_launch *launch);
 
 #endif

@@ -74,7 +74,8 @@
  *   WCODEC_MATRIX_PRODUCTS       defined where there are, for lanes that are threads or fibers:
  *   wcodec_mma_bf16(warp, sums, a, b0, b1)  sums += a b, 16 x 8 x 16, collective
  *   wcodec_mma_f16()             the same of F16
- *   wcodec_square_root(x)        to some units in the last place
+ *   wcodec_square_root(x)        to some units in the last place; so wcodec_quick_exp2(x) and
+ *   wcodec_quick_reciprocal(x), for which numbers below 2^-126 are 0
  *   wcodec_lesser(a, b), wcodec_larger(a, b)  of two numbers, in one instruction
  *   wcodec_add_bf16(a, b)        sums of both halves, rounded
  *   wcodec_fetch(warp, to, from, bytes, barrier)  copy multiples of 16 bytes to shared memory, one
@@ -88,6 +89,9 @@
  *   WCODEC_CLUSTERS              defined where work-groups may be launched as clusters:
  *   wcodec_cluster_put(warp, at, number, v, barrier)  a float to where `at`, of its own shared
  *                                memory, is in that of a work-group of the cluster
+ *   wcodec_cluster_send(warp, at, number, bytes, barrier)  multiples of 16 bytes at shared
+ *                                address `at` to the same place likewise, after a barrier before
+ *                                which all who have written them called wcodec_cluster_ready(warp)
  *   wcodec_cluster_wait(warp, barrier, bytes, turn)  so many have come there, by calls that name
  *                                this barrier, for the turn-th time (from 0 on)
  *   wcodec_cluster_open(warp, barriers, count)  barriers, of 8 bytes each, before

@@ -207,6 +207,25 @@ WCODEC_DEVICE_FUNCTION void wcodec_cluster_put(struct wcodec_warp *, const float
                  : "memory");
 }
 
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_ready(struct wcodec_warp *)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_send(struct wcodec_warp *, uint32_t at, uint32_t number,
+                                                uint32_t bytes, uint32_t barrier)
+{
+    asm volatile("{\n"
+                 " .reg .b32 there, counter;\n"
+                 " mapa.shared::cluster.u32 there, %0, %1;\n"
+                 " mapa.shared::cluster.u32 counter, %2, %1;\n"
+                 " cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+                 " [there], [%0], %3, [counter];\n"
+                 "}" ::"r"(at),
+                 "r"(number), "r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
 WCODEC_DEVICE_FUNCTION void wcodec_cluster_wait(struct wcodec_warp *, uint32_t barrier,
                                                 uint32_t bytes, uint32_t turn)
 {
@@ -238,6 +257,25 @@ WCODEC_DEVICE_FUNCTION void wcodec_cluster_put(struct wcodec_warp *, const float
                  "}" ::"r"((uint32_t)__cvta_generic_to_shared(at)),
                  "r"(number), "f"(v)
                  : "memory");
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_ready(struct wcodec_warp *)
+{
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_send(struct wcodec_warp *warp, uint32_t at,
+                                                uint32_t number, uint32_t bytes, uint32_t)
+{
+    for (uint32_t i = at; i < at + bytes; i += 16) {
+        const uint4 v = wcodec_shared_u4(warp, i);
+        asm volatile("{\n"
+                     " .reg .b32 there;\n"
+                     " mapa.shared::cluster.u32 there, %0, %1;\n"
+                     " st.shared::cluster.v4.u32 [there], {%2, %3, %4, %5};\n"
+                     "}" ::"r"(i),
+                     "r"(number), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                     : "memory");
+    }
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_cluster_wait(struct wcodec_warp *warp, uint32_t, uint32_t,

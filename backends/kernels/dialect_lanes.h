@@ -181,6 +181,8 @@ static inline float wcodec_bits_float(uint32_t bits)
 #define WCODEC_MATRIX_PRODUCTS
 #define wcodec_lesser(a, b) __builtin_fminf(a, b)
 #define wcodec_larger(a, b) __builtin_fmaxf(a, b)
+#define wcodec_quick_exp2(x) WCODEC_EXP2(x)
+#define wcodec_quick_reciprocal(x) WCODEC_RECIPROCAL(x)
 #define wcodec_square_root(x) __builtin_sqrtf(x)
 #define wcodec_shared_add(warp, address, v) \
     wcodec_put_u32(warp, address, wcodec_shared_u32(warp, address) + (v))

@@ -601,6 +601,20 @@ WCODEC_DEVICE_FUNCTION float wcodec_square_root(float x)
     return v;
 }
 
+WCODEC_DEVICE_FUNCTION float wcodec_quick_exp2(float x)
+{
+    float v;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(v) : "f"(x));
+    return v;
+}
+
+WCODEC_DEVICE_FUNCTION float wcodec_quick_reciprocal(float x)
+{
+    float v;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(v) : "f"(x));
+    return v;
+}
+
 WCODEC_DEVICE_FUNCTION float wcodec_half_float(uint32_t bits)
 {
     float v;

@@ -24,14 +24,26 @@ struct wcodec_recurrence_launch {
     uint32_t reverse;
     uint32_t inputs_vector; /* floats of an input in shared memory */
     uint32_t inputs_partials;
-    uint32_t unused;
+    /* By tensor cores (recurrence_tensor.h): inputs and hidden values in quads of 64; tiles of 16
+     * sequences that a member, which is a cluster, has, and of the first of two sets; wide: all
+     * addresses are multiples of 16, strides and hidden_count of 4, and those from a sequence to
+     * the next less than 2^32. */
+    uint32_t input_quads, hidden_quads, all_tiles, tiles, wide;
 };
-WCODEC_STRUCT_SIZE(wcodec_recurrence_launch, 272);
+WCODEC_STRUCT_SIZE(wcodec_recurrence_launch, 288);
 
 /* Floats of shared memory: barriers, two vectors, gates, sums of U_z and U_r, of U_h twice, the
  * input, sums of W twice; weights follow. */
 #define WCODEC_RECURRENCE_SHARED(vector, rows, partials, inputs_vector, inputs_partials) \
     (4 + 2 * (vector) + ((2 * (rows) + 3u) & ~3u) + 3 * (partials) + (inputs_vector) + \
      2 * (inputs_partials))
+
+/* By tensor cores: bytes of barriers, two for each set; of a warp's weights of a quad, for the
+ * three gates; of shared memory, with z if the reset gate is before the product. */
+#define WCODEC_TENSOR_BARRIERS 64u
+#define WCODEC_TENSOR_QUAD 3072u
+#define WCODEC_TENSOR_SHARED(input_quads, hidden_quads, warps, tiles, after) \
+    (WCODEC_TENSOR_BARRIERS + \
+     (4096 * ((input_quads) + (hidden_quads)) + 512 * (warps) * ((after) ? 1u : 2u)) * (tiles))
 
 #endif

@@ -4,8 +4,11 @@
 """wcodec.nn.GRU on a CUDA device beside cuDNN's gated recurrent unit by torch: a unit of 64 inputs
 in a CUDA graph, by turns, microseconds of a replay, median of 101. Prints a line for each number of
 hidden values and of sequences over 50 steps, in float32 (cuDNN with TF32 as torch has it, and
-without), and cuDNN's in bfloat16; then one step of one sequence, one of 16 in a graph that wait for
-each other, and one by itself from a call to its end as the host sees it."""
+without), and with products of bfloat16 and cuDNN's in bfloat16, with how far each of ours, and
+cuDNN's in bfloat16, is from cuDNN's in float32; then cuBLAS's products of hidden values alone,
+[sequences, hidden] x [hidden, 3 hidden] of bfloat16, once for each step; then one step of one
+sequence, one of 16 in a graph that wait for each other, and one by itself from a call to its end as
+the host sees it."""
 
 import statistics
 import time
@@ -51,18 +54,39 @@ def pair(hidden: int) -> tuple[torch.nn.GRU, wcodec.nn.GRU]:
     return theirs, ours
 
 
-def compare(hidden: int, batch: int) -> list[float]:
+def compare(hidden: int, batch: int) -> tuple[list[float], list[float]]:
+    """Times, and differences of ours, ours with products of bfloat16, and cuDNN's in bfloat16."""
     theirs, ours = pair(hidden)
+    rounded = wcodec.nn.GRU(INPUTS, hidden, products=torch.bfloat16).to("cuda")
     half = torch.nn.GRU(INPUTS, hidden).to("cuda", torch.bfloat16).requires_grad_(False)
+    for other in (rounded, half):
+        other.load_state_dict(theirs.state_dict())
     x = torch.randn(STEPS, batch, INPUTS, device="cuda")
+    x_half = x.bfloat16()
     graphs = [capture(lambda: ours(x)), capture(lambda: theirs(x))]
     torch.backends.cudnn.allow_tf32 = False
     graphs.append(capture(lambda: theirs(x)))
-    wrong = (ours(x)[0] - theirs(x)[0]).abs().max().item()
+    want = theirs(x)[0]
     torch.backends.cudnn.allow_tf32 = True
-    x_half = x.bfloat16()
-    graphs.append(capture(lambda: half(x_half)))
-    return [*measure(*graphs), wrong]
+    graphs += [capture(lambda: rounded(x)), capture(lambda: half(x_half))]
+    wrong = [
+        (got - want).abs().max().item() for got in (ours(x)[0], rounded(x)[0], half(x_half)[0])
+    ]
+    return measure(*graphs), wrong
+
+
+def products(hidden: int, batch: int) -> float:
+    """What the products alone take, one after the other."""
+    h, weights, out = (
+        torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
+        for rows, columns in ((batch, hidden), (hidden, 3 * hidden), (batch, 3 * hidden))
+    )
+
+    def work() -> None:
+        for _ in range(STEPS):
+            torch.matmul(h, weights, out=out)
+
+    return measure(capture(work))[0]
 
 
 def step(gru: torch.nn.GRU, count: int) -> torch.cuda.CUDAGraph:
@@ -89,14 +113,20 @@ def call(gru: torch.nn.GRU) -> float:
     return statistics.median(times[WARM:])
 
 
-print("| hidden | sequences | wcodec f32 | cuDNN tf32 | f32 | bf16 | difference |")
-print("| --- | --- | --- | --- | --- | --- | --- |")
+print("| hidden | sequences | wcodec f32 | cuDNN tf32 | f32 | wcodec bf16 | cuDNN bf16 | off by |")
+print("| --- | --- | --- | --- | --- | --- | --- | --- |")
 for size, sequences in (
     *((size, count) for size in (64, 128, 256, 512, 1024) for count in (1, 5)),
     *((256, count) for count in (32, 64, 512, 4096)),
+    (64, 4096),
+    (128, 4096),
 ):
-    *found, difference = compare(size, sequences)
-    print(f"| {size} | {sequences} |", *(f"{us:.0f} |" for us in found), f"{difference:.1g} |")
+    found, differences = compare(size, sequences)
+    print(f"| {size} | {sequences} |", *(f"{us:.0f} |" for us in found), end=" ")
+    print(*(f"{difference:.1g}" for difference in differences), sep=", ", end=" |\n", flush=True)
+print("| cuBLAS, hidden | sequences | us |\n| --- | --- | --- |")
+for size in (64, 128, 256, 512, 1024):
+    print(f"| {size} | 4096 | {products(size, 4096):.0f} |", flush=True)
 units = pair(256)
 print("| H 256, one step | cuDNN | wcodec |\n| --- | --- | --- |")
 chained = [us / 16 for us in measure(*(step(unit, 16) for unit in units))]

@@ -321,6 +321,22 @@ typedef enum wcodec_gru_form {
     WCODEC_GRU_RESET_AFTER = 1
 } wcodec_gru_form;
 
+/** How a unit in a device's memory may make its products. */
+typedef enum wcodec_gru_products {
+    /** Of binary32. */
+    WCODEC_GRU_PRODUCTS_F32 = 0,
+    /** By tensor cores, of factors that are rounded to bfloat16: weights, inputs and hidden values.
+     * Sums, gates, and hidden values from step to step are binary32. For many sequences: on CUDA
+     * devices of compute capability 8.0 or later, of up to 64 hidden values, or 1024 by clusters of
+     * 9.0. Elsewhere, and on the CPU, products are of binary32 all the same; wcodec_gru_sizes()
+     * says which.
+     *
+     * A sum of K products w v, K being I + H, is within (1/128 + K 2^-22) times the sum of their
+     * magnitudes |w v| of the exact one, and a gate within 2^-20 of what its sum gives. Inputs
+     * above 3.3e38 count as infinite. */
+    WCODEC_GRU_PRODUCTS_BF16 = 1
+} wcodec_gru_products;
+
 /** Sizes of a unit: fill with wcodec_gru_options_init(), then change what matters. It grows at its
  * end (wcodec/base.h). */
 typedef struct wcodec_gru_options {
@@ -335,6 +351,8 @@ typedef struct wcodec_gru_options {
     /** Whose memory the weights stay in, and who runs them: a backend's name ("cuda", "opencl"),
      * which must be that of the context's device, or NULL, the default: the CPU. */
     const char *memory;
+    /** Default: F32. */
+    wcodec_gru_products products;
 } wcodec_gru_options;
 
 /** What wcodec_gru_options_init() calls: as wcodec_options_init_size(). */
@@ -420,8 +438,8 @@ typedef struct wcodec_gru_names {
 
 /** Make a unit of tensors as PyTorch names and stacks them, of F64 (rounded), F32, F16, BF16,
  * F8_E5M2 or F8_E4M3, coded however: a layer and direction by other names
- * ("encoder.weight_ih_l1_reverse"). Of options form and memory count; sizes are those of the
- * tensors. `names` may be NULL: all defaults. Takes the tensors twice while it reads.
+ * ("encoder.weight_ih_l1_reverse"). Of options form, memory and products count; sizes are those of
+ * the tensors. `names` may be NULL: all defaults. Takes the tensors twice while it reads.
  *
  * Returns what wcodec_gru_create() and wcodec_reader_decode() do, WCODEC_ERROR_NOT_FOUND (no such
  * tensor) and WCODEC_ERROR_MISMATCH (a tensor of another shape or dtype, by its name, with what was
@@ -431,8 +449,9 @@ WCODEC_API wcodec_status wcodec_gru_open(const wcodec_reader *reader,
                                          const wcodec_gru_names *names, wcodec_gru **gru,
                                          wcodec_error *err);
 
-/** Sizes, form and memory of a unit, as of one that was opened, to *options, which were filled by
- * wcodec_gru_options_init(); the name of the memory lives as long as the context. Never fails. */
+/** Sizes, form, memory and products of a unit, as of one that was opened, to *options, which were
+ * filled by wcodec_gru_options_init(); the name of the memory lives as long as the context. Never
+ * fails. */
 WCODEC_API void wcodec_gru_sizes(const wcodec_gru *gru, wcodec_gru_options *options);
 
 /** What goes through a unit: Y steps of sequences that are independent of each other. Zero it
@@ -487,10 +506,11 @@ typedef struct wcodec_gru_output {
  * elements, on OpenCL cl_mem, cast to pointers, that they begin. All steps are one launch, which is
  * given to the input's queue without waiting and without allocating, so that a CUDA graph can
  * capture it; memory and unit must be there until it is done. A work-group, or on CUDA devices of
- * compute capability 9.0 a cluster of them, takes one sequence after another. Sums are added in an
- * order that depends on sizes and device alone, and exponentials are the device's own: results are
- * within 1e-5 of the CPU's where the unit is no chaotic system, and the same from run to run and
- * whatever sequences run beside.
+ * compute capability 9.0 a cluster of them, takes one sequence after another, or with products of
+ * bfloat16 up to 256 at once. Sums are added in an order that depends on sizes and device alone,
+ * and exponentials are the device's own: results are the same from run to run and whatever
+ * sequences run beside, and with products of binary32 within 1e-5 of the CPU's where the unit is no
+ * chaotic system.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (after fork(); on a device an address that is missing or
  * not aligned, a queue or buffer of another one), WCODEC_ERROR_MEMORY, WCODEC_ERROR_UNSUPPORTED

@@ -50,6 +50,8 @@ wcodec_status wcodec_gru_options_check(const wcodec_context *context,
                            o->hidden, HIDDEN_MAX);
     if (o->form != WCODEC_GRU_RESET_BEFORE && o->form != WCODEC_GRU_RESET_AFTER)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no form %d", (int)o->form);
+    if (o->products != WCODEC_GRU_PRODUCTS_F32 && o->products != WCODEC_GRU_PRODUCTS_BF16)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "there are no products %d", (int)o->products);
     if (floats_of(o) * sizeof(float) > context->limits.max_memory)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "the unit takes %" PRIu64 " bytes, and the limit of memory is %" PRIu64,
@@ -133,7 +135,7 @@ wcodec_status wcodec_gru_create(wcodec_context *context, const wcodec_gru_option
         status = take_arrays(g, arrays, err);
     }
     if (status == WCODEC_OK)
-        status = wcodec_gru_device_create(g, o.memory, err);
+        status = wcodec_gru_device_create(g, &o, err);
     if (status == WCODEC_OK)
         *gru = g;
     else
@@ -147,7 +149,9 @@ void wcodec_gru_sizes(const wcodec_gru *gru, wcodec_gru_options *options)
         .inputs = gru->inputs,
         .hidden = gru->hidden,
         .form = gru->form,
-        .memory = gru->device != NULL ? wcodec_gru_device_name(gru->device) : NULL};
+        .memory = gru->device != NULL ? wcodec_gru_device_name(gru->device) : NULL,
+        .products = gru->device != NULL ? wcodec_gru_device_products(gru->device)
+                                        : WCODEC_GRU_PRODUCTS_F32};
     wcodec_options_set(options, options->struct_size, &own, sizeof own);
 }
 

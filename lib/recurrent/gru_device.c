@@ -46,18 +46,20 @@ static wcodec_status upload(const wcodec_gru *g, struct wcodec_gru_device *d, wc
     return status;
 }
 
-wcodec_status wcodec_gru_device_create(wcodec_gru *g, const char *memory, wcodec_error *err)
+wcodec_status wcodec_gru_device_create(wcodec_gru *g, const wcodec_gru_options *options,
+                                       wcodec_error *err)
 {
     const struct wcodec_rollout_sizes sizes = {
         .members = 1,
         .hidden = (uint32_t)g->hidden,
         .inputs = (uint32_t)g->inputs,
-        .unit = g->form == WCODEC_GRU_RESET_BEFORE ? WCODEC_UNIT_BEFORE : WCODEC_UNIT_AFTER};
+        .unit = g->form == WCODEC_GRU_RESET_BEFORE ? WCODEC_UNIT_BEFORE : WCODEC_UNIT_AFTER,
+        .rounded = options->products == WCODEC_GRU_PRODUCTS_BF16};
     struct wcodec_opened *o = NULL;
     wcodec_error reason = {0};
-    if (memory == NULL)
+    if (options->memory == NULL)
         return WCODEC_OK;
-    wcodec_status status = wcodec_recurrent_device_of(g->context, memory, &o, err);
+    wcodec_status status = wcodec_recurrent_device_of(g->context, options->memory, &o, err);
     if (status != WCODEC_OK)
         return status;
     struct wcodec_gru_device *d = wcodec_alloc_zeroed(&g->allocator, sizeof *d);
@@ -149,4 +151,9 @@ wcodec_status wcodec_gru_device_run(const wcodec_gru *g, const struct wcodec_gru
 const char *wcodec_gru_device_name(const struct wcodec_gru_device *d)
 {
     return d->opened->backend->name;
+}
+
+wcodec_gru_products wcodec_gru_device_products(const struct wcodec_gru_device *d)
+{
+    return d->plan.tiles > 0 ? WCODEC_GRU_PRODUCTS_BF16 : WCODEC_GRU_PRODUCTS_F32;
 }

@@ -92,6 +92,62 @@ static void put_part(const struct wcodec_rollout_plan *p, const struct wcodec_re
     put_gate(p, WCODEC_ROLLOUT_RESET, &(struct gate){m->u[2], m->block, 0, 1}, part, reset);
 }
 
+/* Rounded to nearest even; what would be infinite to the largest number. */
+static uint32_t bf16_of(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+    return (rounded & 0x7fffu) < 0x7f80u ? rounded : rounded - 1;
+}
+
+/* A gate's row, [columns], as a lane has it: numbers of a pair of chunks of 16, which has word
+ * [chunk][2]; after the last column zeros. */
+static void put_pair(const struct gate *gate, uint64_t row, uint32_t columns, uint32_t pair,
+                     uint32_t lane, uint32_t *to)
+{
+    for (uint32_t i = 0; i < 8; i++) {
+        const uint32_t place = gate->gates == GATES ? 4 * (lane % 4) + i % 4 /* of W */
+                                                    : 2 * (lane % 4) + i % 2 + 8 * (i / 2 % 2),
+                       column = 32 * pair + 16 * (i / 4) + place;
+        if (column < columns)
+            to[i / 2] |= bf16_of(element(gate, row, column, columns)) << 16 * (i % 2);
+    }
+}
+
+/* Quads of all warps, `first` on of `quads`. */
+static void put_quads(const struct wcodec_rollout_plan *p, const struct gate *gate,
+                      uint32_t columns, uint32_t part, uint32_t first, uint32_t quads, uint32_t *to)
+{
+    const uint32_t pairs = 2 * ((columns + 63) / 64);
+    for (uint32_t i = 0; i < p->rows; i++) {
+        const uint64_t row = (uint64_t)part * p->rows + i;
+        for (uint32_t k = 0; k < 4 * pairs && row < p->sizes.hidden; k++) {
+            const uint32_t pair = k / 4, lane = 4 * (i % 8) + k % 4,
+                           quad = i / 8 * quads + first + pair / 2;
+            put_pair(gate, row, columns, pair, lane,
+                     to + 4 * (((quad * GATES + gate->number) * 2 + pair % 2) * 32 + lane));
+        }
+    }
+}
+
+/* For tensor cores. */
+static void put_tensor_part(const struct wcodec_rollout_plan *p,
+                            const struct wcodec_recurrent_weights *m, uint32_t part, float *to)
+{
+    const uint32_t of_inputs = (p->sizes.inputs + 63) / 64, of_hidden = p->parts * p->rows / 64,
+                   quads = of_inputs + of_hidden;
+    float *const bias = to + (uint64_t)p->rows / 8 * quads * GATES * 2 * 32 * 4;
+    for (uint32_t g = 0; g < GATES; g++) {
+        put_quads(p, &(struct gate){m->w[g], m->block, g, GATES}, p->sizes.inputs, part, 0, quads,
+                  (uint32_t *)to);
+        put_quads(p, &(struct gate){m->u[g], m->block, g, 1}, p->sizes.hidden, part, of_inputs,
+                  quads, (uint32_t *)to);
+        put_column(p, &(struct gate){.from = m->b[g], .block = 1}, 1, part, bias + g * p->rows);
+    }
+    put_column(p, &(struct gate){.from = m->c, .block = 1}, 1, part, bias + GATES * p->rows);
+}
+
 wcodec_status wcodec_recurrent_upload(const struct wcodec_recurrent_upload *u, uint64_t member,
                                       const struct wcodec_recurrent_weights *weights,
                                       wcodec_error *err)
@@ -102,7 +158,10 @@ wcodec_status wcodec_recurrent_upload(const struct wcodec_recurrent_upload *u, u
         wcodec_staging_reserve(u->owner, u->host, WCODEC_MEMORY_PINNED, size, err);
     for (uint32_t part = 0; part < u->plan->parts && status == WCODEC_OK; part++) {
         memset(u->host->data, 0, (size_t)size);
-        put_part(u->plan, weights, part, (float *)u->host->data);
+        if (u->plan->tiles > 0)
+            put_tensor_part(u->plan, weights, part, (float *)u->host->data);
+        else
+            put_part(u->plan, weights, part, (float *)u->host->data);
         status = b->copy_in(u->queue, u->memory, (member * u->plan->parts + part) * size,
                             u->host->data, size, err);
         if (status == WCODEC_OK)

@@ -1406,6 +1406,10 @@ class wcodec_rssm_summary(Structure):
 WCODEC_GRU_RESET_BEFORE = 0
 WCODEC_GRU_RESET_AFTER = 1
 
+# wcodec_gru_products
+WCODEC_GRU_PRODUCTS_F32 = 0
+WCODEC_GRU_PRODUCTS_BF16 = 1
+
 
 class wcodec_gru_options(Structure):
     struct_size: int
@@ -1413,12 +1417,14 @@ class wcodec_gru_options(Structure):
     hidden: int
     form: int
     memory: bytes | None
+    products: int
     _fields_ = (
         ("struct_size", c_size_t),
         ("inputs", c_uint64),
         ("hidden", c_uint64),
         ("form", c_int),
         ("memory", c_char_p),
+        ("products", c_int),
     )
 
 
@@ -1735,6 +1741,10 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
     "wcodec_gru_form": {
         "WCODEC_GRU_RESET_BEFORE": WCODEC_GRU_RESET_BEFORE,
         "WCODEC_GRU_RESET_AFTER": WCODEC_GRU_RESET_AFTER,
+    },
+    "wcodec_gru_products": {
+        "WCODEC_GRU_PRODUCTS_F32": WCODEC_GRU_PRODUCTS_F32,
+        "WCODEC_GRU_PRODUCTS_BF16": WCODEC_GRU_PRODUCTS_BF16,
     },
 }
 

@@ -20,6 +20,7 @@ _DTYPES = {
     "F16": c.WCODEC_DTYPE_F16,
     "BF16": c.WCODEC_DTYPE_BF16,
 }
+_PRODUCTS = {"F32": c.WCODEC_GRU_PRODUCTS_F32, "BF16": c.WCODEC_GRU_PRODUCTS_BF16}
 _GATES = "rzh"  # as PyTorch stacks them
 
 
@@ -49,6 +50,7 @@ class Unit:
     Args:
         stacks: "w", "u", and, where there are biases, "b" and "c", which are copied.
         device: "cpu", or "cuda:1", in whose memory its weights stay, and all that it runs on is.
+        products: "BF16" lets a device round factors to it.
     """
 
     def __init__(
@@ -58,11 +60,13 @@ class Unit:
         stacks: Mapping[str, Stack],
         threads: int | None,
         device: str = "cpu",
+        products: str = "F32",
     ) -> None:
         options, arrays = c.wcodec_gru_options(), c.wcodec_gru_arrays()
         lib.wcodec_gru_options_init_size(options, ctypes.sizeof(options))
         options.inputs, options.hidden = inputs, hidden
         options.form = c.WCODEC_GRU_RESET_AFTER
+        options.products = _PRODUCTS[products]
         if device != "cpu":
             options.memory = device.partition(":")[0].encode()
         for kind, stack in stacks.items():

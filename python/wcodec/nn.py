@@ -101,23 +101,28 @@ class GRU(torch.nn.GRU):
     """torch.nn.GRU without dropout: the same arguments, parameters, state_dict() and results, of
     layers in one direction or both, of batches, single or packed sequences.
 
-    Arithmetic is of binary32 whatever the types of weights and input are; the output is of the
-    input's type. Weights become the library's own at the first call, and again when torch has
-    changed them; call flatten_parameters() after changing them through `.data` in place. On a CUDA
-    device each layer and direction is one launch for all its steps on torch's current stream
-    (wcodec_gru_run()), which a CUDA graph may capture after a first call; what such a graph needs
-    lives as long as the module and its weights stay. That is for few sequences: of some dozens, or
-    more than 512 hidden values, torch.nn.GRU is the faster one there.
+    Arithmetic is of binary32 whatever the types of weights and input are, but for `products`; the
+    output is of the input's type. Weights become the library's own at the first call, and again
+    when torch has changed them; call flatten_parameters() after changing them through `.data` in
+    place. On a CUDA device each layer and direction is one launch for all its steps on torch's
+    current stream (wcodec_gru_run()), which a CUDA graph may capture after a first call; what such
+    a graph needs lives as long as the module and its weights stay. That is for few sequences: of
+    some dozens, or more than 512 hidden values, torch.nn.GRU is the faster one there. Many are for
+    products of torch.bfloat16, up to 1024 hidden values with compute capability 9.0, and 64 with
+    8.0 (wcodec/recurrent.h, WCODEC_GRU_PRODUCTS_BF16, says how far off they may be).
     Parameters are frozen. Where gradients are wanted all the same, of the input or, after
     requires_grad_(), of weights, torch computes, as if this were its own module.
 
     Args:
-        threads: as for wcodec.compress(); the others are torch's.
+        threads: as for wcodec.compress().
+        products: torch.float32, or torch.bfloat16, to which a CUDA device may then round weights,
+            inputs and hidden values where it multiplies them.
+        The others are torch's.
 
     Raises:
-        UsageError: dropout; at a call another shape or device. LimitError, OutOfMemoryError. On a
-            CUDA device also BackendError, UnsupportedError (a work-group has no room for these
-            sizes), DeviceError.
+        UsageError: dropout, another type of products; at a call another shape or device.
+            LimitError, OutOfMemoryError. On a CUDA device also BackendError, UnsupportedError (a
+            work-group has no room for these sizes), DeviceError.
     """
 
     def __init__(
@@ -133,11 +138,15 @@ class GRU(torch.nn.GRU):
         dtype: torch.dtype | None = None,
         *,
         threads: int | None = None,
+        products: torch.dtype = torch.float32,
     ) -> None:
         if dropout != 0:
             raise UsageError(f"dropout is {dropout}: this module has none")
+        if products not in (torch.float32, torch.bfloat16):
+            raise UsageError(f"products is {products}: expected torch.float32 or torch.bfloat16")
         self._units: tuple[Any, list[Unit], torch.device] | None = None
         self._threads = threads
+        self._products = _DTYPES[products]
         super().__init__(
             input_size,
             hidden_size,
@@ -319,6 +328,6 @@ class GRU(torch.nn.GRU):
                 kept.append(weight)
         backend = _backend(getattr(self, f"weight_ih{suffix}").device)
         try:
-            return Unit(inputs, self.hidden_size, stacks, self._threads, backend)
+            return Unit(inputs, self.hidden_size, stacks, self._threads, backend, self._products)
         except UsageError as error:
             raise UsageError(f"layer {layer}, *{suffix}: {error}") from None

@@ -53,6 +53,20 @@ def test_packed_and_types():
     near(ours(half.to(DEVICE))[0], wanted, 2e-3)
 
 
+def test_products():
+    ours, theirs = pair(products=torch.bfloat16)
+    x = torch.randn(6, 50, SIZES[0])
+    with torch.no_grad():
+        wanted, last = theirs(x)
+    found, found_last = ours(x.to(DEVICE))
+    near(found, wanted, 2e-2)
+    near(found_last, last, 2e-2)
+    again, _ = ours(x.to(DEVICE))
+    assert torch.equal(found, again)
+    alone, _ = ours(x[:, 49:].to(DEVICE))
+    assert torch.equal(found[:, 49:], alone)
+
+
 def test_weights_that_change():
     ours, theirs = pair()
     x = torch.randn(4, 1, SIZES[0])

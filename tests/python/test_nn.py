@@ -70,6 +70,17 @@ def test_large_values_and_types():
             torch.testing.assert_close(found.float(), wanted, atol=4e-3, rtol=4e-3)
 
 
+def test_products():
+    ours, _ = pair(16, 32)
+    rounded = wcodec.nn.GRU(16, 32, products=torch.bfloat16)
+    rounded.load_state_dict(ours.state_dict())
+    x = torch.randn(3, 2, 16)
+    for found, wanted in zip(rounded(x), ours(x), strict=True):
+        assert torch.equal(found, wanted)  # the CPU rounds nothing
+    with pytest.raises(wcodec.UsageError, match="products is torch"):
+        wcodec.nn.GRU(16, 32, products=torch.float16)
+
+
 def test_weights_that_change():
     ours, theirs = pair(4, 8)
     x = torch.randn(2, 3, 4)

@@ -457,6 +457,11 @@ static void test_memory(void **state)
 static void expect_plan(const struct wcodec_rollout_plan *p, uint64_t shared)
 {
     assert_true(wcodec_gpu_rollout_shared(p) <= shared);
+    if (p->tiles > 0) {
+        assert_true(p->sizes.rounded && p->rows % 64 == 0 && p->items == 4 * p->rows);
+        assert_true(p->parts * p->rows >= p->sizes.hidden && p->part_floats % 4 == 0);
+        return;
+    }
     /* Parts wait for what each of the others makes, so that none may run ahead. */
     assert_true((p->parts - 1) * p->rows < p->sizes.hidden);
     assert_true(p->parts * p->rows >= p->sizes.hidden);
@@ -476,16 +481,18 @@ static void expect_plan(const struct wcodec_rollout_plan *p, uint64_t shared)
 static void test_plans(void **state)
 {
     static const struct wcodec_gpu_rollout_limits limits[] = {
-        {512, 16, 227 << 10, true}, {512, 8, 99 << 10, true}, {512, 1, 48 << 10, false},
-        {64, 1, 32 << 10, false},   {32, 1, 16 << 10, false}, {31, 1, 48 << 10, false},
+        {512, 16, 227 << 10, true, 256}, {512, 8, 99 << 10, true, 256},
+        {512, 1, 48 << 10, false, 0},    {64, 1, 32 << 10, false, 256},
+        {32, 1, 16 << 10, false, 0},     {31, 1, 48 << 10, false, 0},
     };
     static const uint32_t inputs[] = {1, 64, 4096};
     enum { ALL = 3 * 3 * 4096 };
     (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-        unsigned planned = 0;
+        unsigned planned = 0, tensor = 0;
         for (uint32_t k = 0; k < ALL; k++) {
-            /* Ensembles of few and of many stochastic values, and units by themselves. */
+            /* Ensembles of few and of many stochastic values, and units by themselves, of which
+             * every other one may be by tensor cores. */
             const uint32_t hidden = k / 9 + 1, kind = k % 3;
             const struct wcodec_rollout_sizes s = {
                 .members = kind == 2 ? 1 : 64,
@@ -495,15 +502,18 @@ static void test_plans(void **state)
                                           : 0,
                 .inputs = inputs[k / 3 % 3],
                 .unit = kind == 2 ? WCODEC_UNIT_AFTER : WCODEC_UNIT_NONE,
+                .rounded = kind == 2 && hidden % 2 == 0,
             };
             struct wcodec_rollout_plan p;
             if (!wcodec_gpu_plan_rollout(&s, &limits[i], &p))
                 continue;
             expect_plan(&p, limits[i].shared);
+            tensor += p.tiles > 0;
             planned++;
         }
         assert_int_equal(planned == ALL, i == 0);
         assert_int_equal(planned == 0, limits[i].items < WCODEC_ROLLOUT_LOSS_ITEMS);
+        assert_int_equal(tensor > 0, limits[i].tensor_items > 0);
     }
 }
 

@@ -6,6 +6,7 @@
  * one that is lost. */
 #include "support_memory.h"
 #include "support_caller.h"
+#include "support_gru.h"
 #include "support_load.h"
 #include "support_plugins.h"
 #include "backends/emulate/fibers.h"
@@ -132,16 +133,22 @@ struct course {
     bool reverse, given;
 };
 
-static void make_course(struct course *c, uint64_t *seed, const struct unit *u, size_t steps,
-                        size_t sequences, bool reverse)
+static size_t up(size_t v, size_t unit)
+{
+    return (v + unit - 1) / unit * unit;
+}
+
+/* Strides are multiples of `unit`. */
+static void make_course(struct course *c, uint64_t *seed, const struct unit *u, size_t unit,
+                        size_t steps, size_t sequences, bool reverse)
 {
     const size_t h = (size_t)u->o.hidden, in = (size_t)u->o.inputs;
     *c = (struct course){.steps = steps,
                          .sequences = sequences,
-                         .in_step = sequences * (in + 1) + 2,
-                         .in_sequence = in + 1,
-                         .out_step = h + 1,
-                         .out_sequence = steps * (h + 1) + 3,
+                         .in_step = up(sequences * up(in + 1, unit) + 2, unit),
+                         .in_sequence = up(in + 1, unit),
+                         .out_step = up(h + 1, unit),
+                         .out_sequence = up(steps * up(h + 1, unit) + 3, unit),
                          .hiddens = sequences * h,
                          .reverse = reverse,
                          .given = !reverse};
@@ -275,13 +282,65 @@ static void try_shape(const struct device *d, uint64_t *seed, size_t h, size_t i
         assert_null(sizes.memory);
         for (unsigned k = 0; k < 2 * count; k++) {
             struct course c;
-            make_course(&c, seed, &u, runs[k / 2][0], runs[k / 2][1], k % 2 == 1);
+            make_course(&c, seed, &u, 1, runs[k / 2][0], runs[k / 2][1], k % 2 == 1);
             /* What is no number stays in its sequence. */
             if (k == 2 && c.inputs > 0)
                 c.x[0] = NAN;
             compare(d, cpu, gru, &c, h);
             drop_course(&c);
         }
+        wcodec_gru_destroy(gru);
+        wcodec_gru_destroy(cpu);
+        free(u.memory);
+    }
+}
+
+/* Products of bfloat16 are within their bound, or where there are none all is as without. */
+static void compare_rounded(const struct device *d, const wcodec_gru *cpu, const struct unit *u,
+                            const wcodec_gru *gru, const struct course *c)
+{
+    const size_t h = (size_t)u->o.hidden;
+    wcodec_gru_options sizes;
+    wcodec_gru_options_init(&sizes);
+    wcodec_gru_sizes(gru, &sizes);
+    if (sizes.products == WCODEC_GRU_PRODUCTS_F32) {
+        compare(d, cpu, gru, c, h);
+        return;
+    }
+    float *out = copy(c->out, c->outputs), *last = copy(c->hidden, c->hiddens),
+          *again = copy(c->out, c->outputs), *again_last = copy(c->hidden, c->hiddens);
+    const wcodec_gru_input input = input_of(c, c->x, c->hidden);
+    const wcodec_gru_output output = output_of(c, out, last);
+    run_on(d, gru, c, out, last);
+    support_gru_expect(&u->o, &u->arrays, &input, &output);
+    run_on(d, gru, c, again, again_last);
+    assert_memory_equal(again, out, c->outputs * sizeof *out);
+    assert_memory_equal(again_last, last, c->hiddens * sizeof *last);
+    expect_alone(d, gru, c, h, out, last);
+    free(out);
+    free(last);
+    free(again);
+    free(again_last);
+}
+
+/* Both forms, one of them backwards. */
+static void try_rounded(const struct device *d, uint64_t *seed, size_t h, size_t in,
+                        const size_t runs[][2], unsigned count)
+{
+    for (unsigned k = 0; k < 2 * count; k++) {
+        struct unit u;
+        struct course c;
+        make(&u, seed, (wcodec_gru_form)(k % 2), h, in);
+        u.o.products = WCODEC_GRU_PRODUCTS_BF16;
+        wcodec_gru *cpu = create(d->context, &u, NULL), *gru = create(d->context, &u, d->name);
+        make_course(&c, seed, &u, k % 4 == 0 ? 1 : 4, runs[k / 2][0], runs[k / 2][1],
+                    (k + k / 2) % 2 == 1);
+        if (c.inputs > 0 && k == 0)
+            c.x[in - 1] = NAN;
+        if (c.inputs > 0 && k == 1)
+            c.x[0] = -INFINITY;
+        compare_rounded(d, cpu, &u, gru, &c);
+        drop_course(&c);
         wcodec_gru_destroy(gru);
         wcodec_gru_destroy(cpu);
         free(u.memory);
@@ -324,7 +383,7 @@ static void try_file(const struct device *d, uint64_t *seed)
             .data = weights + (i < 3 ? order[i] * H * IN : 3 * H * IN + order[i - 3] * H * H),
             .dtype = WCODEC_DTYPE_F32};
     wcodec_gru *cpu = create(d->context, &u, NULL);
-    make_course(&c, seed, &u, 4, 2, false);
+    make_course(&c, seed, &u, 1, 4, 2, false);
     compare(d, cpu, gru, &c, H);
     drop_course(&c);
     wcodec_gru_destroy(cpu);
@@ -365,6 +424,12 @@ static void test_devices(void **state)
                         large[][2] = {{64, 64},   {128, 64},   {200, 4096}, {256, 1024}, {512, 64},
                                       {1000, 64}, {1024, 256}, {2048, 64},  {4096, 8}};
     static const size_t runs[][2] = {{1, 1}, {3, 5}, {0, 2}}, more[][2] = {{50, 1}, {9, 300}};
+    static const size_t odd[][2] = {{20, 70}, {132, 5}, {20, 8}, {200, 60}},
+                        wide[][2] = {{256, 60}, {64, 64},   {128, 64},
+                                     {250, 64}, {512, 256}, {1024, 64}},
+                        some[][2] = {{2, 5}}, step[][2] = {{1, 2}},
+                        many[][2] = {{2, 3}, {3, 40}, {0, 20}}, most[][2] = {{2, 1500}},
+                        few[][2] = {{3, 100}};
     uint64_t seed = support_seed();
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -382,6 +447,11 @@ static void test_devices(void **state)
             try_shape(&d, &seed, small[k][0], small[k][1], runs, 3);
         for (size_t k = 0; k < sizeof large / sizeof large[0] && i == 2; k++)
             try_shape(&d, &seed, large[k][0], large[k][1], k < 6 ? more : runs, 2);
+        try_rounded(&d, &seed, 7, 3, many, 3);
+        for (size_t k = 0; k < sizeof odd / sizeof odd[0]; k++)
+            try_rounded(&d, &seed, odd[k][0], odd[k][1], k < 3 ? some : step, 1);
+        for (size_t k = 0; k < sizeof wide / sizeof wide[0] && i == 2; k++)
+            try_rounded(&d, &seed, wide[k][0], wide[k][1], k == 0 ? most : few, 1);
         try_file(&d, &seed);
         if (i == 1)
             try_opencl(&d, &seed);
@@ -428,6 +498,9 @@ static void test_refused(void **state)
     assert_true(begin(&d, "fake", &allocator.allocator));
     refused(d.context, &wide, "fake", WCODEC_ERROR_UNSUPPORTED,
             "no room in a work-group's memory for a unit of 65536 inputs and 1 hidden values");
+    u.o.products = (wcodec_gru_products)7;
+    refused(d.context, &u, "fake", WCODEC_ERROR_USAGE, "there are no products 7");
+    u.o.products = WCODEC_GRU_PRODUCTS_BF16;
     u.memory[5] = NAN;
     refused(d.context, &u, "fake", WCODEC_ERROR_USAGE, "W_z[1, 1] is NaN");
     end(&d);
