@@ -59,8 +59,9 @@
  * work area; copies from one device to another. 15: leaves of other sizes; elements that differ
  * from those of another tensor. 16: rollouts of recurrent models. 17: anchors of vectors. 18:
  * recurrent units over sequences. 19: elements that differ are coded in streams; leaves in two
- * places. 20: search in coded vectors. 21: recurrent units by tensor cores. */
-#define WCODEC_BACKEND_ABI 21u
+ * places. 20: search in coded vectors. 21: recurrent units by tensor cores. 22: products of many
+ * vectors have room to work in. */
+#define WCODEC_BACKEND_ABI 22u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -283,6 +284,9 @@ struct wcodec_job_result {
     enum wcodec_tile_fault fault;
 };
 
+/* What products take at once, at most. */
+enum { WCODEC_WIDE_VECTORS = 256 };
+
 /* A matrix W at a fixed rate whose payload, checked and without foreign elements
  * (doc/format.md 6.2), is in memory of kind DEVICE at a multiple of 256, with padding as encoders
  * write it; and y = x W^T + bias, or y = x W. x, y and bias are native addresses; on OpenCL, which
@@ -301,6 +305,8 @@ struct wcodec_product {
     wcodec_dtype bias_dtype;
     struct wcodec_kept *kept; /* then x and x_stride are multiples of 16 */
     struct wcodec_memory *work;
+    uint64_t room; /* for products of many vectors (wide_room()), a multiple of 256; 0: none */
+    uint64_t room_size;
     bool transposed; /* y = x W, and `fixed` is not NULL, `bias` 0 */
 };
 
@@ -389,6 +395,13 @@ struct wcodec_backend_products {
                               const struct wcodec_product *product, wcodec_error *err);
     wcodec_status (*decode_rows)(struct wcodec_device *device, uint64_t queue,
                                  const struct wcodec_rows *rows, wcodec_error *err);
+
+    /* Bytes of room with which multiply() takes so many vectors, y = x W^T with a matrix at a fixed
+     * rate, faster than it would without, or a library after decode_rows(); less makes it take
+     * WCODEC_WIDE_VECTORS of them at a time, or as few as there is room for. 0: there is no such
+     * way, as where this is NULL. */
+    uint64_t (*wide_room)(struct wcodec_device *device, const struct wcodec_fixed *fixed,
+                          uint64_t vectors);
 
     /* Likewise. Any device has kernels for it, which are right, but fast for few vectors at most.
      */

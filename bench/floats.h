@@ -23,6 +23,14 @@ static inline uint32_t bf16_bits(double v)
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
+static inline float bf16_value(uint32_t bits)
+{
+    float v;
+    bits <<= 16;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
 /* A float of `exponent` and `mantissa` bits below a sign, rounded to nearest; finite values in
  * range only. */
 static inline uint32_t small_float(double v, int exponent, int mantissa)

@@ -95,7 +95,10 @@ AS_IF([test "x$NVCC" = x], [AC_MSG_ERROR([--with-cuda was given, but nvcc was no
 known=$($NVCC --list-gpu-code 2>&AS_MESSAGE_LOG_FD | tr '\n' ' ')
 for arch in $cuda_archs; do
   AS_CASE([" $known"], [" "], [], [*" sm_$arch "*], [], [AC_MSG_ERROR([$NVCC does not know compute capability $arch; it knows $known])])
-  cuda_targets="$cuda_targets -gencode arch=compute_$arch,code=sm_$arch"
+  # Of compute capability 9.0 there are only such devices as have all of 9.0a.
+  code=$arch
+  AS_CASE(["$arch $($NVCC --help)"], ["90 "*sm_90a*], [code=90a])
+  cuda_targets="$cuda_targets -gencode arch=compute_$code,code=sm_$code"
 done
 cuda_targets="$cuda_targets -gencode arch=compute_$arch,code=compute_$arch"
 cuda_by="by $NVCC"

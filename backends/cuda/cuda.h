@@ -22,6 +22,16 @@
 
 #include <pthread.h>
 
+/* Kernels of products_wide.def, and the one that makes their x ready. */
+enum wcodec_wide_number {
+#define WCODEC_WIDE_PRODUCT(name, bits, vectors, helpers) WCODEC_WIDE_##name,
+#include "backends/kernels/products_wide.def"
+#undef WCODEC_WIDE_PRODUCT
+    WCODEC_WIDE_PRODUCTS,
+    WCODEC_WIDE_X = WCODEC_WIDE_PRODUCTS,
+    WCODEC_WIDE_KERNELS
+};
+
 /* What a batch works with: device memory for its descriptors, and pinned host memory from which
  * they are copied and to which faults come back. */
 struct wcodec_cuda_slab {
@@ -73,10 +83,13 @@ struct wcodec_device {
     cu_function rollouts[2][WCODEC_RECURRENCE_FORMS]; /* of ensembles, of units by themselves */
     cu_function vectors[WCODEC_VECTORS_KERNELS];
     cu_function searches[WCODEC_SEARCH_KERNELS];
+    cu_function wide[WCODEC_WIDE_KERNELS];
     struct wcodec_cuda_blas blas;
     bool clusters;     /* of work-groups */
     bool tensor_cores; /* that take BF16 */
     bool early_launches;
+    bool wide_products;                              /* the kernels of them are there */
+    unsigned wide_clusters[WCODEC_WIDE_CLUSTER + 1]; /* by their size, that run at a time */
     struct wcodec_cuda_pool pool;
 };
 
@@ -138,6 +151,16 @@ wcodec_status wcodec_cuda_launch_failed(const struct wcodec_device *device, cu_r
 cu_result wcodec_cuda_launch(const struct wcodec_device *device, cu_function function,
                              uint32_t groups, uint32_t threads, uint32_t shared, uint64_t stream,
                              bool early, void *argument);
+
+/* Products of many vectors: wide.c. Are they for this one? Then all vectors of it. The device's
+ * context is current. */
+cu_result wcodec_cuda_find_wide(struct wcodec_device *device);
+uint64_t wcodec_cuda_wide_room(struct wcodec_device *device, const struct wcodec_fixed *fixed,
+                               uint64_t vectors);
+bool wcodec_cuda_takes_wide(const struct wcodec_device *device,
+                            const struct wcodec_product *product);
+cu_result wcodec_cuda_multiply_wide(const struct wcodec_device *device, uint64_t stream,
+                                    const struct wcodec_product *product);
 
 /* Products with decoded elements: dense.c. */
 cu_result wcodec_cuda_find_dense(struct wcodec_device *device);

@@ -35,6 +35,8 @@ cu_result wcodec_cuda_find_products(struct wcodec_device *d)
         result = wcodec_cuda_find_coded_products(d);
     if (result == 0)
         result = wcodec_cuda_find_dense(d);
+    if (result == 0)
+        result = wcodec_cuda_find_wide(d);
     /* What the code that was loaded can do, which a build for older devices may lack. */
     if (result == 0)
         result = d->cu->function_get(&built_for, CU_FUNCTION_PTX_VERSION, d->products[0]);
@@ -104,28 +106,36 @@ cu_result wcodec_cuda_launch(const struct wcodec_device *d, cu_function function
     return d->cu->launch_extended(&config, function, arguments, NULL);
 }
 
-static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
-                              const struct wcodec_product *p, wcodec_error *err)
+static cu_result launch_products(struct wcodec_device *d, uint64_t queue,
+                                 const struct wcodec_product *p)
 {
     cu_result result = 0;
-    if (!d->tensor_cores)
-        return no_code(d, err);
-    if (p->fixed == NULL)
-        return wcodec_cuda_kept_multiply(d, queue, p, err);
     const bool many = takes_many(d, p);
     const unsigned groups = many ? 1 : groups_of_unit(d, p);
     const struct wcodec_gpu_product_limits limits = {
         groups * d->limits.units, WCODEC_PRODUCT_WARPS / groups, (unsigned)d->limits.shared,
         many ? WCODEC_PRODUCT_VECTORS : WCODEC_PRODUCT_DIRECT_VECTORS};
-    const wcodec_status status = wcodec_cuda_enter(d, err);
-    if (status != WCODEC_OK)
-        return status;
     for (uint64_t first = 0; first < p->vectors && result == 0;) {
         struct wcodec_gpu_product l;
         first += wcodec_gpu_plan_product(p, p->memory->address + p->offset, &limits, first, &l);
         result = wcodec_cuda_launch(d, d->products[l.kernel], l.groups, l.threads,
                                     alone(d, groups, l.shared), queue, true, &l.arguments);
     }
+    return result;
+}
+
+static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
+                              const struct wcodec_product *p, wcodec_error *err)
+{
+    if (!d->tensor_cores)
+        return no_code(d, err);
+    if (p->fixed == NULL)
+        return wcodec_cuda_kept_multiply(d, queue, p, err);
+    const wcodec_status status = wcodec_cuda_enter(d, err);
+    if (status != WCODEC_OK)
+        return status;
+    const cu_result result = wcodec_cuda_takes_wide(d, p) ? wcodec_cuda_multiply_wide(d, queue, p)
+                                                          : launch_products(d, queue, p);
     wcodec_cuda_leave(d, 0, "", NULL);
     return result ? wcodec_cuda_launch_failed(d, result, err) : WCODEC_OK;
 }
@@ -151,6 +161,7 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
 const struct wcodec_backend_products wcodec_cuda_products = {
     .multiply = multiply,
     .decode_rows = decode_rows,
+    .wide_room = wcodec_cuda_wide_room,
     .multiply_dense = wcodec_cuda_multiply_dense,
     .dense_work = wcodec_cuda_dense_work,
     .measure = wcodec_cuda_measure,

@@ -11,6 +11,7 @@
 #include "backends/kernels/product_coded.h"
 #include "backends/kernels/product_int8.h"
 #include "backends/kernels/product_transposed.h"
+#include "backends/kernels/product_wide.h"
 #include "backends/kernels/recurrence.h"
 #include "backends/kernels/recurrence_tensor.h"
 #include "backends/kernels/rollout.h"
@@ -82,6 +83,25 @@
         RUN_ROWS(bits, neighbours); \
     }
 #include "backends/kernels/products.def"
+
+/* Only where they are for: the host asks whether they are there. */
+#ifdef WCODEC_WARPGROUPS
+#define WCODEC_WIDE_PRODUCT(name, bits, vectors, helpers) \
+    extern "C" __global__ void __launch_bounds__(WCODEC_WIDE_THREADS(helpers), 1) \
+        wcodec_##name(const __grid_constant__ wcodec_wide_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        wcodec_wide_kernel(bits, vectors, helpers, &warp, &launch); \
+    }
+#include "backends/kernels/products_wide.def"
+
+extern "C" __global__ void __launch_bounds__(256)
+    wcodec_wide_x(const __grid_constant__ wcodec_wide_launch launch)
+{
+    struct wcodec_warp warp;
+    wcodec_wide_x_kernel(&warp, &launch);
+}
+#endif
 
 #define WCODEC_ENCODER(name, step, bits) \
     extern "C" __global__ void __launch_bounds__(256, 4) \

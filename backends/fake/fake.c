@@ -6,7 +6,8 @@
  *
  *   nodriver, nodevices, unlisted, noopen, unsupported, nofixed, nofragments, noproducts, wrong,
  *     noadopt, nopinned, nopeers: from the beginning
- *   library: its products are said to be by a library
+ *   library: its products are said to be by a library; wide: those of many vectors that work in
+ *     room are said to be faster, and take what is there
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
  *     late-undone, late-peer, late-miscodes, late-misorders, late-missizes, late-mistallies,
  *     late-nocoders: after the known answers, so that the core trusts it
@@ -539,11 +540,23 @@ static void fake_batch_destroy(struct wcodec_batch *batch)
     wcodec_backend_cpu.batch_destroy(batch);
 }
 
+/* A byte for each vector, of more than some. */
+static uint64_t fake_wide_room(struct wcodec_device *device, const struct wcodec_fixed *fixed,
+                               uint64_t vectors)
+{
+    enum { SOME = 20 };
+    (void)device;
+    (void)fixed;
+    return is_mode("wide") && vectors > SOME ? vectors : 0;
+}
+
 /* Products by the kernels as C, at once: nothing that they read is under way in another queue. */
 static wcodec_status fake_multiply(struct wcodec_device *device, uint64_t queue,
                                    const struct wcodec_product *product, wcodec_error *err)
 {
     const wcodec_status status = begin_call(err);
+    if (is_mode("wide") && product->room != 0)
+        memset((void *)(uintptr_t)product->room, 0xee, (size_t)product->room_size);
     return status == WCODEC_OK ? wcodec_emulated_products.multiply(device, queue, product, err)
                                : status;
 }
@@ -570,7 +583,7 @@ static wcodec_status fake_multiply_dense(struct wcodec_device *device, uint64_t 
 static uint64_t fake_dense_work(struct wcodec_device *device)
 {
     (void)device;
-    return is_mode("library") ? 1024 : 0;
+    return is_mode("library") || is_mode("wide") ? 1024 : 0;
 }
 
 static wcodec_status fake_measure(struct wcodec_queue *queue, const struct wcodec_matrix *matrix,
@@ -647,6 +660,7 @@ static void fake_kept_free(struct wcodec_kept *kept)
 static const struct wcodec_backend_products fake_products = {
     .multiply = fake_multiply,
     .decode_rows = fake_decode_rows,
+    .wide_room = fake_wide_room,
     .multiply_dense = fake_multiply_dense,
     .dense_work = fake_dense_work,
     .measure = fake_measure,

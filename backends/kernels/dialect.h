@@ -97,6 +97,7 @@
  *   wcodec_cluster_open(warp, barriers, count)  barriers, of 8 bytes each, before
  *                                wcodec_cluster_sync(), which is before the first float
  *   wcodec_cluster_sync(warp)    barrier of the cluster
+ *   WCODEC_WARPGROUPS            defined where warpgroup.h has what it has
  *   wcodec_allow_next_launch(warp)  the next launch may begin
  *   wcodec_wait_for_launch(warp)    what the launches before this one have stored can be read now
  *

@@ -14,6 +14,9 @@
 #endif
 #if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
 #define WCODEC_PTX_HALVES
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define WCODEC_WARPGROUPS
+#endif
 #endif
 
 #define WCODEC_ALIGNED_16 __align__(16)

@@ -62,6 +62,49 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_product_shared(uint32_t bands, uint32_t p
     return tiles > sums ? tiles : sums;
 }
 
+/* Products of many vectors (product_wide.h) and what makes their x ready. */
+struct wcodec_wide_launch {
+    struct wcodec_product_launch
+        product;         /* parts: of the columns, a work-group of a cluster each */
+    uint64_t blocks;     /* x, made ready */
+    uint64_t block_size; /* bytes of one, of `vectors` */
+    uint32_t shares;     /* work-groups of a cluster that share a part's x */
+    uint32_t stages;     /* of x */
+    uint32_t vectors;    /* of a block */
+    uint32_t pad;
+};
+WCODEC_STRUCT_SIZE(wcodec_wide_launch, 144);
+
+/* Rows of a work-group, by eight warps, beside which others bring what they multiply. Shared
+ * memory: barriers; stages of x, 64 columns of all vectors each; for each warp and each of its
+ * records what WCODEC_PRODUCT_RECORD has before it, and the record. In place of all but the
+ * barriers the sums come at the end, with so many words from a vector to the next. */
+enum {
+    WCODEC_WIDE_BANDS = 8,
+    WCODEC_WIDE_ROWS = WCODEC_WIDE_BANDS * WCODEC_FIXED_ROWS,
+    WCODEC_WIDE_STAGES = 16, /* most */
+    WCODEC_WIDE_RECORDS = 4, /* most, of a warp */
+    WCODEC_WIDE_CLUSTER = 8, /* most work-groups */
+    WCODEC_WIDE_HEAD = 1024, /* barriers */
+    WCODEC_WIDE_STRIDE = WCODEC_WIDE_ROWS + WCODEC_PRODUCT_SPARE
+};
+
+/* Threads of a work-group whose records so many warps bring: four warps bring, or twelve. */
+#define WCODEC_WIDE_THREADS(helpers) (32 * (WCODEC_WIDE_BANDS + ((helpers) > 3 ? 12 : 4)))
+
+/* Records of a warp that are there at once: of many vectors, each of which takes long, two. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_wide_records(uint32_t vectors)
+{
+    return vectors > 128 ? 2 : vectors > 64 ? 3 : 4;
+}
+
+/* Bytes that one of them takes there. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_wide_record(uint32_t bits, uint32_t list)
+{
+    return WCODEC_PRODUCT_RECORD +
+           (2048 + 256 * (bits + 1) + WCODEC_FIXED_LIST_UNIT * list + 127) / 128 * 128;
+}
+
 /* y = x W (product_transposed.h): most vectors of a launch, and words from one's sums to the next
  * one's. */
 enum {

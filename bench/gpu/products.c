@@ -126,7 +126,9 @@ static void multiply(const struct bench *b, const struct plugin *p, unsigned mat
                                            .x_stride = 2 * b->columns,
                                            .y_stride = (y == WCODEC_DTYPE_F32 ? 4 : 2) * b->rows,
                                            .vectors = count,
-                                           .y_dtype = y};
+                                           .y_dtype = y,
+                                           .room = p->backend->memory_native(p->out),
+                                           .room_size = 2 * b->rows * b->columns};
     check(p->backend->products->multiply(p->device, p->native, &product, &err), &err);
 }
 
@@ -269,6 +271,8 @@ static void multiply_many(const struct dense *d, unsigned i, enum way way)
                                                .y_stride = p.y_stride,
                                                .vectors = p.vectors,
                                                .y_dtype = p.y_dtype,
+                                               .room = d->p->backend->memory_native(d->decoded),
+                                               .room_size = 2 * d->b->rows * d->b->columns,
                                                .transposed = p.transposed};
         check(products->multiply(d->p->device, d->p->native, &product, &err), &err);
         return;
@@ -283,6 +287,31 @@ static void multiply_many(const struct dense *d, unsigned i, enum way way)
     }
 }
 
+/* By how much straight products, made twice, differ from those with decoded elements. */
+static void compare_many(const struct dense *d)
+{
+    const uint64_t count = d->vectors * (d->transposed ? d->b->columns : d->b->rows);
+    uint16_t *y[3];
+    double most = 0, square = 0;
+    wcodec_error err;
+    for (unsigned i = 0; i < 3; i++) {
+        y[i] = malloc(2 * count);
+        multiply_many(d, 0, i == 0 ? PLAIN : STRAIGHT);
+        check(d->p->backend->copy_out(d->p->queue, y[i], d->y, 0, 2 * count, &err), &err);
+        check(d->p->backend->queue_wait(d->p->queue, &err), &err);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const double plain = (double)bf16_value(y[0][i]),
+                     difference = fabs(plain - (double)bf16_value(y[1][i]));
+        most = difference <= most ? most : difference; /* a NaN too */
+        square += plain * plain;
+    }
+    printf("  differ by %.2g of their deviation%s", most / sqrt(square / (double)count),
+           memcmp(y[1], y[2], 2 * count) != 0 ? ", NOT THE SAME TWICE" : "");
+    for (unsigned i = 0; i < 3; i++)
+        free(y[i]);
+}
+
 static void time_many(const struct dense *d)
 {
     static const char *const names[] = {"plain", "decoded", "in pieces", "straight", "int8"};
@@ -293,7 +322,7 @@ static void time_many(const struct dense *d)
     printf("  %s%4llu vectors", d->transposed ? "x W, " : "", (unsigned long long)d->vectors);
     for (unsigned turn = 0; turn <= repeats; turn++)
         for (unsigned way = 0; way < WAYS; way++) {
-            const bool left_out = (way == STRAIGHT && d->vectors > 128) ||
+            const bool left_out = (way == STRAIGHT && d->transposed && d->vectors > 16) ||
                                   (way == BYTES && d->vectors > 32) ||
                                   ((way == PIECES || way == BYTES) && d->transposed);
             const double begin = wall();
@@ -311,6 +340,8 @@ static void time_many(const struct dense *d)
         if (us != 0 && way != PLAIN)
             printf(" (%.2f)", first / us);
     }
+    if (times[STRAIGHT][0] != 0)
+        compare_many(d);
     printf("\n");
     fflush(stdout);
 }

@@ -241,6 +241,11 @@ typedef struct wcodec_linear {
     /** Of tensors in a device's memory, as an integer: a CUstream of the device's primary context,
      * 0: the default stream; a cl_command_queue (wcodec_resident_decode_queued()). */
     uint64_t queue;
+    /** On a CUDA device: work_size bytes of its memory, at a multiple of 256, in which this product
+     * works in place of what the resident object keeps for all of them (decoded). Default: NULL.
+     * See wcodec_resident_linear_work(). */
+    void *work;
+    size_t work_size;
 } wcodec_linear;
 
 /** What wcodec_linear_init() calls: as wcodec_options_init_size(). */
@@ -251,6 +256,12 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
 {
     wcodec_linear_init_size(linear, sizeof *linear);
 }
+
+/** Bytes of a device's memory in which wcodec_resident_linear() multiplies so many rows of x of
+ * BF16 by tensor i, y = x W^T without scales, straight from the code and fastest: for
+ * wcodec_linear.work. 0: it works in none. Never fails. */
+WCODEC_API uint64_t wcodec_resident_linear_work(const wcodec_resident *resident, uint64_t i,
+                                                uint64_t rows);
 
 /** Multiply by tensor i, a matrix of BF16, F16, F32, I8, U8, F8_E4M3 or F8_E5M2, without decoding
  * it to memory as a whole. What is CODED or FIXED is decoded once for 128 rows of x (fewer where
@@ -272,11 +283,14 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
  *
  * - x of BF16, no scales, W of BF16 in form FIXED: straight from the code by tensor cores, 32 rows
  * of x at a time (y = x W: 16). Where the device can, that begins while the launch before it ends
- *   (programmatic dependent launch).
+ *   (programmatic dependent launch). On devices of compute capability 9.0 (a build by nvcc) more
+ *   than 32 rows of y = x W^T, 256 at a time, in wcodec_linear.work, or in memory of the resident
+ *   object that is for decoding too.
  * - The same in form CODED by WCODEC_TUNE_COMPUTE (rows of whole tiles, x and its stride multiples
  *   of 16), y = x W^T, on CUDA: likewise, 16 rows of x at a time.
- * - All else, and on CUDA more than 64 rows of x (CODED 32; y = x W 16, and any of fewer than 8192
- *   columns) where there is cuBLASLt: W is decoded to memory of the resident object
+ * - All else, and on CUDA more than 64 rows of x (compute capability 9.0: 128, or 256 of matrices
+ *   of 2^25 elements, 512 if they have 8192 rows too; CODED 32; y = x W 16, and any of fewer than
+ * 8192 columns) where there is cuBLASLt: W is decoded to memory of the resident object
  *   (wcodec_resident_options.decoded), unless it is PLAIN, and multiplied by cuBLASLt where the
  *   types are such that it can (x of W's type, y too or of F32, no scales), else by kernels that
  *   are right, but slow for many vectors. On CUDA that of I8 with x of BF16 takes 8 rows of x at a
@@ -284,8 +298,9 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
  *   16). libcublasLt.so.13 or .12 is looked for when tensors become resident; WCODEC_CUDA_BLAS=0
  *   does without.
  *
- * Products with CODED matrices, and those that decode, share memory of the resident object: they
- * are given to one queue, or to queues that wait for each other.
+ * Products with CODED matrices, those that decode, and on CUDA those of more than 32 rows of x
+ * without `work`, share memory of the resident object: they are given to one queue, or to queues
+ * that wait for each other.
  *
  * Sums are binary32, in an order that depends on shape and device alone (and on the library's
  * version); the error of a sum of k products is at most (k + 8) 2^-22 times the sum of their

@@ -116,6 +116,8 @@ static wcodec_status check_aligned(const char *what, const void *at, uint64_t st
  * decoding (bench/gpu/README.md). */
 enum { FIXED_MOST = 64, TALL_MOST = 128, CODED_MOST = 32, TRANSPOSED_MOST = 16 };
 
+enum { WORK_ALIGNMENT = 256 };
+
 /* Rows from which a launch takes 64 vectors and leaves no multiprocessor with one or two bands. */
 enum { TALL_ROWS = 8192 };
 
@@ -123,14 +125,45 @@ enum { TALL_ROWS = 8192 };
  * of a device idle. */
 enum { TRANSPOSED_COLUMNS = 8192 };
 
-static uint64_t most_straight(const struct wcodec_resident_item *named, const wcodec_linear *l,
-                              bool coded)
+static uint64_t most_straight(const struct wcodec_resident_item *named,
+                              const struct wcodec_resident_item *item, const wcodec_linear *l)
 {
-    if (coded)
+    if (item->form == WCODEC_RESIDENT_CODED)
         return CODED_MOST;
     if (l->transposed)
         return named->shape[1] >= TRANSPOSED_COLUMNS ? TRANSPOSED_MOST : 0;
     return named->shape[0] >= TALL_ROWS ? TALL_MOST : FIXED_MOST;
+}
+
+/* Bytes in which the device multiplies so many vectors by such a matrix; 0: it has no such way. */
+static uint64_t wide_room(const wcodec_resident *resident, const struct wcodec_resident_item *named,
+                          const struct wcodec_resident_item *item, uint64_t vectors)
+{
+    const struct wcodec_backend_products *products = resident->device->backend->products;
+    if (products->wide_room == NULL || item->form != WCODEC_RESIDENT_FIXED || named->rank != 2 ||
+        named->dtype != WCODEC_DTYPE_BF16 || item->fixed.plan.columns != named->shape[1])
+        return 0;
+    return products->wide_room(resident->device->device, &item->fixed.plan, vectors);
+}
+
+/* Has a product enough room for as many vectors as are taken at once? */
+static bool is_wide(const wcodec_resident *resident, const struct wcodec_resident_item *named,
+                    const struct wcodec_resident_item *item, const wcodec_linear *l)
+{
+    const uint64_t at_once = l->rows < WCODEC_WIDE_VECTORS ? l->rows : WCODEC_WIDE_VECTORS,
+                   size = l->work != NULL ? l->work_size : resident->decoded_size;
+    return !l->transposed && wide_room(resident, named, item, l->rows) != 0 &&
+           wide_room(resident, named, item, at_once) <= size;
+}
+
+uint64_t wcodec_resident_linear_work(const wcodec_resident *resident, uint64_t i, uint64_t rows)
+{
+    const struct wcodec_resident_item *named = NULL, *item = NULL;
+    if (wcodec_resident_item(resident, i, &named, &item, NULL) != WCODEC_OK ||
+        resident->device == NULL || rows > UINT32_MAX ||
+        wcodec_resident_alive(resident, NULL) != WCODEC_OK)
+        return 0;
+    return wide_room(resident, named, item, rows);
 }
 
 /* Is there a kernel for it that takes the matrix as it is kept: of BF16 at a fixed rate, or coded
@@ -146,7 +179,7 @@ static bool is_straight(const wcodec_resident *resident, const struct wcodec_res
     return named->dtype == WCODEC_DTYPE_BF16 && l->x_dtype == WCODEC_DTYPE_BF16 &&
            l->scales == NULL && (fixed || coded) &&
            (resident->library == NULL || resident->decoded == NULL ||
-            l->rows <= most_straight(named, l, coded));
+            l->rows <= most_straight(named, item, l) || is_wide(resident, named, item, l));
 }
 
 static wcodec_status check_operands(const wcodec_linear *l, wcodec_error *err)
@@ -158,7 +191,18 @@ static wcodec_status check_operands(const wcodec_linear *l, wcodec_error *err)
         status = check_aligned("bias", l->bias, 0, l->bias_dtype, err);
     if (status == WCODEC_OK && l->scales != NULL)
         status = check_aligned("scales", l->scales, 0, l->scales_dtype, err);
+    if (status == WCODEC_OK && (uintptr_t)l->work % WORK_ALIGNMENT != 0)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "work is no multiple of %d", WORK_ALIGNMENT);
     return status;
+}
+
+/* Where products of many vectors work. */
+static uint64_t room_of(const wcodec_resident *resident, const wcodec_linear *l)
+{
+    if (l->work != NULL)
+        return (uint64_t)(uintptr_t)l->work;
+    return resident->decoded != NULL ? resident->device->backend->memory_native(resident->decoded)
+                                     : 0;
 }
 
 wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
@@ -178,6 +222,9 @@ wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
                                            .memory = item->memory,
                                            .kept = item->kept,
                                            .work = resident->work,
+                                           .room = room_of(resident, l),
+                                           .room_size = l->work != NULL ? l->work_size
+                                                                        : resident->decoded_size,
                                            .x = (uint64_t)(uintptr_t)l->x,
                                            .y = (uint64_t)(uintptr_t)l->y,
                                            .bias = (uint64_t)(uintptr_t)l->bias,
@@ -188,8 +235,9 @@ wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
                                            .bias_dtype = l->bias_dtype,
                                            .transposed = l->transposed != 0};
     /* Launches that share memory stay together. */
-    pthread_mutex_t *lock =
-        item->kept != NULL ? &((wcodec_resident *)(uintptr_t)resident)->launches : NULL;
+    pthread_mutex_t *lock = item->kept != NULL || (product.room != 0 && l->work == NULL)
+                                ? &((wcodec_resident *)(uintptr_t)resident)->launches
+                                : NULL;
     if (lock != NULL)
         pthread_mutex_lock(lock);
     status = resident->device->backend->products->multiply(resident->device->device, l->queue,

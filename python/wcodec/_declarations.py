@@ -904,6 +904,8 @@ class wcodec_linear(Structure):
     scales: int | None
     scales_dtype: int
     queue: int
+    work: int | None
+    work_size: int
     _fields_ = (
         ("struct_size", c_size_t),
         ("transposed", c_int),
@@ -919,6 +921,8 @@ class wcodec_linear(Structure):
         ("scales", c_void_p),
         ("scales_dtype", c_int),
         ("queue", c_uint64),
+        ("work", c_void_p),
+        ("work_size", c_size_t),
     )
 
 
@@ -1922,6 +1926,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_resident_gather_queued": (c_int, (c_void_p, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, POINTER(wcodec_error))),
     "wcodec_resident_check": (c_int, (c_void_p, POINTER(wcodec_error))),
     "wcodec_linear_init_size": (None, (POINTER(wcodec_linear), c_size_t)),
+    "wcodec_resident_linear_work": (c_uint64, (c_void_p, c_uint64, c_uint64)),
     "wcodec_resident_linear": (c_int, (c_void_p, c_uint64, POINTER(wcodec_linear), POINTER(wcodec_error))),
     "wcodec_resident_destroy": (None, (c_void_p,)),
     "wcodec_vectors_options_init_size": (None, (POINTER(wcodec_vectors_options), c_size_t)),

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from ._resident import Resident, ResidentInfo, _Made
 
 VECTORS = 32
-"""Most that a product straight from the code takes: for more, decoding first is faster."""
+"""Most that a product straight from the code takes: for more, decoding first is faster, unless the
+library works in memory of its own then (wcodec_resident_linear_work())."""
 TALL_ROWS, TALL_VECTORS = 8192, 128
 """The same of matrices with so many rows, of which launches take 64 vectors."""
 CODED_VECTORS = 16
@@ -397,7 +398,7 @@ class Device:
         kind = given.dtype if out is None else out.dtype
         vectors = elements(shape[:-1]) * _PARTS[given.dtype]
         if (
-            0 < vectors <= _most_vectors(info, transposed)
+            self._is_straight(made, info, vectors, transposed)
             and (not transposed or k >= TRANSPOSED_COLUMNS)
             and scales is None
             and info.form == "fixed"
@@ -420,6 +421,17 @@ class Device:
         else:
             y = self._by_torch(made, info, given, bias, scales, kind)
         return y if out is None else out.copy_(y)
+
+    def _work(self, made: _Made, info: ResidentInfo, vectors: int) -> int:
+        """Bytes in which so many vectors are multiplied straight from the code at once."""
+        return int(lib.wcodec_resident_linear_work(made.handle, info.number, vectors))
+
+    def _is_straight(self, made: _Made, info: ResidentInfo, vectors: int, transposed: bool) -> bool:
+        """Whether decoding would be slower, if it is a matrix at a fixed rate."""
+        return vectors > 0 and (
+            vectors <= _most_vectors(info, transposed)
+            or (not transposed and self._work(made, info, vectors) != 0)
+        )
 
     def _multiply_coded(
         self,
@@ -501,6 +513,10 @@ class Device:
         if bias is not None:
             linear.bias, linear.bias_dtype = bias.data_ptr(), _NUMBERS[bias.dtype]
         linear.queue = self._stream()
+        size = 0 if transposed else self._work(made, info, count)
+        work = torch.empty(size, dtype=torch.uint8, device=self.device)
+        if size:
+            linear.work, linear.work_size = work.data_ptr(), size
         status = lib.wcodec_resident_linear(made.handle, info.number, linear, error)
         self.resident._check(status, error, info.name)
 

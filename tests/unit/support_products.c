@@ -190,6 +190,18 @@ static void fill(uint64_t *seed, wcodec_dtype dtype, uint64_t count, uint8_t *to
     }
 }
 
+/* Memory to work in for products of many vectors: none, some, or enough. */
+static struct wcodec_memory *make_work(struct products *p, uint64_t *size)
+{
+    const uint64_t any = support_random(&p->seed), tile = 256 * p->m.fixed.across;
+    struct wcodec_memory *work = NULL;
+    wcodec_error err = {0};
+    *size = any % 4 == 0 ? 0 : tile * (any % 4 == 1 ? 32 + (any >> 8) % 300 : 1024);
+    if (*size != 0)
+        ok(p->b->memory_allocate(p->device, WCODEC_MEMORY_DEVICE, *size, &work, &err), &err);
+    return work;
+}
+
 static void multiply(struct products *p, uint64_t vectors, bool transposed)
 {
     const struct wcodec_fixed *f = &p->m.fixed;
@@ -212,6 +224,8 @@ static void multiply(struct products *p, uint64_t vectors, bool transposed)
     fill(&p->seed, bias_dtype, f->rows, bias);
     struct wcodec_memory *xs = put(p, x, x_size), *ys = put(p, y, y_size),
                          *biases = put(p, bias, bias_size);
+    uint64_t work_size;
+    struct wcodec_memory *work = make_work(p, &work_size);
     const struct wcodec_product product = {
         .fixed = f,
         .memory = p->matrix,
@@ -223,6 +237,8 @@ static void multiply(struct products *p, uint64_t vectors, bool transposed)
         .vectors = vectors,
         .y_dtype = y_dtype,
         .bias_dtype = bias_dtype,
+        .room = work != NULL ? p->b->memory_native(work) : 0,
+        .room_size = work_size,
         .transposed = transposed};
     ok(p->b->products->multiply(p->device, p->native, &product, &err), &err);
     ok(p->b->queue_wait(p->queue, &err), &err);
@@ -236,6 +252,8 @@ static void multiply(struct products *p, uint64_t vectors, bool transposed)
             assert_int_equal(y[v * y_stride + i], 0xee);
     for (uint64_t i = vectors * y_stride; i < y_size; i++)
         assert_int_equal(y[i], 0xee);
+    if (work != NULL)
+        p->b->memory_free(work);
     p->b->memory_free(biases);
     p->b->memory_free(ys);
     p->b->memory_free(xs);
@@ -307,6 +325,24 @@ static void decode_rows(struct products *p, bool by_numbers)
     free(out);
 }
 
+/* Products that take many vectors at once, by several work-groups that share vectors and columns:
+ * matrices of some bands of 128 rows, and more tiles than parts. */
+static void multiply_wide(struct products *p, unsigned matrices)
+{
+    static const uint64_t vectors[] = {33, 64, 65, 128, 250, 300, 520};
+    const struct wcodec_backend_products *products = p->b->products;
+    for (unsigned i = 0; i < matrices; i++) {
+        const uint64_t any = support_random(&p->seed);
+        support_matrix_make(&p->seed, 100 + any % 300, 300 + (any >> 16) % 1500, &p->m);
+        const bool wide = products->wide_room(p->device, &p->m.fixed, 64) != 0;
+        p->matrix = put(p, p->m.payload, p->m.fixed.payload_size);
+        if (wide && !has_foreign(&p->m))
+            multiply(p, vectors[i % 7], false);
+        p->b->memory_free(p->matrix);
+        support_matrix_free(&p->m);
+    }
+}
+
 void support_products(const struct wcodec_backend *backend, struct wcodec_device *device,
                       unsigned matrices)
 {
@@ -338,5 +374,7 @@ void support_products(const struct wcodec_backend *backend, struct wcodec_device
         backend->memory_free(p.matrix);
         support_matrix_free(&p.m);
     }
+    if (backend->products->wide_room != NULL)
+        multiply_wide(&p, matrices / 2);
     support_caller_end(backend, &caller);
 }

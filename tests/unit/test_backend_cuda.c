@@ -6,6 +6,7 @@
 #include "support.h"
 #include "support_conform.h"
 #include "support_hostile.h"
+#include "support_products.h"
 
 #include "registry/host.h"
 #include "registry/known_answer.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 
 static const struct wcodec_backend *backend;
-static bool small;
+static bool small, only_products;
 
 static void test_conform(void **state)
 {
@@ -47,6 +48,11 @@ static void test_conform(void **state)
         assert_int_equal(backend->device_open(cuda, i, &device, &err), WCODEC_OK);
         if (wcodec_known_answer_check(backend, device, &wcodec_default_allocator, &err))
             fail_msg("%s", err.text);
+        if (only_products) {
+            support_products(backend, device, 40);
+            backend->device_close(device);
+            continue;
+        }
         support_hostile(backend, device, small);
         support_flips(backend, device, small ? 1009 : 1);
         if (!small)
@@ -64,6 +70,7 @@ int main(int argc, char **argv)
     const char *build = getenv("top_builddir");
     char path[4096];
     small = argc > 1 && strcmp(argv[1], "small") == 0;
+    only_products = argc > 1 && strcmp(argv[1], "products") == 0;
     snprintf(path, sizeof path, "%s/backends/cuda/.libs/wcodec_cuda.so",
              build != NULL ? build : ".");
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);

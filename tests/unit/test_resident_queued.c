@@ -255,6 +255,88 @@ static void test_all(void **state)
     end(&q);
 }
 
+/* A product in memory of the caller's, or of the resident object. */
+static void check_work(const wcodec_resident *r, const wcodec_resident *host, uint64_t i,
+                       const wcodec_resident_tensor *t, uint8_t *work)
+{
+    const uint64_t n = t->shape[0], k = t->shape[1];
+    uint16_t *x = malloc((size_t)(VECTORS * k) * sizeof *x);
+    float *y = malloc((size_t)(VECTORS * n) * sizeof *y),
+          *expected = malloc((size_t)(VECTORS * n) * sizeof *expected);
+    wcodec_linear l;
+    wcodec_error err;
+    uint64_t seed = support_seed();
+    assert_true(x != NULL && y != NULL && expected != NULL);
+    for (uint64_t j = 0; j < VECTORS * k; j++)
+        x[j] = (uint16_t)(0x3f00 | (support_random(&seed) & 0x80ff));
+    wcodec_linear_init(&l);
+    l.rows = VECTORS;
+    l.x = x;
+    l.x_dtype = WCODEC_DTYPE_BF16;
+    l.y = expected;
+    l.y_dtype = WCODEC_DTYPE_F32;
+    assert_int_equal(wcodec_resident_linear(host, i, &l, &err), WCODEC_OK);
+    l.y = y;
+    l.work = work;
+    l.work_size = work != NULL ? VECTORS : 0;
+    if (wcodec_resident_linear(r, i, &l, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    for (uint64_t j = 0; j < VECTORS * n; j++)
+        assert_true(fabsf(y[j] - expected[j]) <= 1e-4F * (float)k);
+    if (work != NULL) {
+        l.work = work + 1;
+        assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_USAGE);
+        assert_non_null(strstr(err.text, "work is no multiple"));
+    }
+    free(expected);
+    free(y);
+    free(x);
+}
+
+static void test_work(void **state)
+{
+    struct queued q;
+    wcodec_resident *r, *host;
+    wcodec_error err;
+    unsigned wide = 0;
+    uint8_t *work = aligned_alloc(256, 512);
+    (void)state;
+    assert_non_null(work);
+    begin(&q, "wide");
+    if (make(&q, "fake", WCODEC_RESIDENT_AUTO, &r, &err) == WCODEC_ERROR_UNSUPPORTED) {
+        print_message("there are no fibers here\n");
+        free(work);
+        end(&q);
+        skip();
+    }
+    assert_int_equal(make(&q, NULL, WCODEC_RESIDENT_PLAIN, &host, &err), WCODEC_OK);
+    for (uint64_t i = 0; i < SUPPORT_RESIDENT_TENSORS; i++) {
+        wcodec_resident_tensor t;
+        assert_int_equal(wcodec_resident_info(r, i, &t, &err), WCODEC_OK);
+        const uint64_t size = wcodec_resident_linear_work(r, i, VECTORS);
+        assert_int_equal(wcodec_resident_linear_work(host, i, VECTORS), 0);
+        assert_int_equal(wcodec_resident_linear_work(r, i, 1), 0);
+        if (t.form != WCODEC_RESIDENT_FIXED || t.dtype != WCODEC_DTYPE_BF16 || t.rank != 2)
+            assert_int_equal(size, 0);
+        if (size == 0)
+            continue;
+        assert_int_equal(size, VECTORS);
+        memset(work, 0, 512);
+        check_work(r, host, i, &t, work);
+        assert_int_equal(work[0], 0xee);
+        assert_int_equal(work[VECTORS - 1], 0xee);
+        assert_int_equal(work[VECTORS], 0);
+        check_work(r, host, i, &t, NULL);
+        wide++;
+    }
+    assert_true(wide > 0);
+    assert_int_equal(wcodec_resident_linear_work(r, SUPPORT_RESIDENT_TENSORS, VECTORS), 0);
+    wcodec_resident_destroy(host);
+    wcodec_resident_destroy(r);
+    free(work);
+    end(&q);
+}
+
 static void test_refused(void **state)
 {
     struct queued q;
@@ -419,8 +501,9 @@ static void test_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_coded),    cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_miscodes), cmocka_unit_test(test_lost)};
+        cmocka_unit_test(test_all),     cmocka_unit_test(test_work),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_coded),
+        cmocka_unit_test(test_damaged), cmocka_unit_test(test_miscodes),
+        cmocka_unit_test(test_lost)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
