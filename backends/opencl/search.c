@@ -11,7 +11,7 @@ enum { ITEMS = 256, ITEMS_LEAST = 32 };
 
 static unsigned items_of(const struct wcodec_device *d)
 {
-    return wcodec_opencl_items(d, ITEMS);
+    return wcodec_opencl_items(d, ITEMS) / 32 * 32;
 }
 
 /* Codes, and what else there is, must be in one buffer each. */

@@ -218,19 +218,19 @@ static inline void wcodec_vectors_search_options_init(wcodec_vectors_search_opti
 }
 
 /** Find the k vectors that are nearest to each query, on the context's threads, or by the device in
- * whose memory the vectors are. ids and scores get
- * count * k numbers, k of each query, the nearest first: squared distances, products or cosines, by
- * the metric. Where fewer are looked at, the last ids are UINT64_MAX, with scores that are infinite
- * (by the other metrics, negative infinite). `options` may be NULL.
+ * whose memory the vectors are. ids and scores get count * k numbers, k of each query, the nearest
+ * first: squared distances, products or cosines, by the metric. Where fewer are looked at, the last
+ * ids are UINT64_MAX, with scores that are infinite (by the other metrics, negative infinite).
+ * `options` may be NULL.
  *
  * Of several queries in one call, up to 64 go through the vectors together, as many as the
  * context's limit of memory has room for beside these: that is faster, and finds the same. A device
  * takes as many together as a sixteenth of its memory holds, or 1 GiB: for each query 4 bytes for
- * each vector that it may look at, and 8 for each anchor. It looks for at most 1024 vectors (or
+ * each vector that it may look at, and 8 for each anchor; queries and what is found go by way of 16
+ * MiB of the host's memory that each open store keeps. It looks for at most 1024 vectors (or
  * candidates), among those of at most 1024 anchors of each segment or of all; what is more, and
  * what a device that is lost had to do, the CPU does, if it may, and the log says so. With
- * `allowed` the bits of all
- * vectors go to the device in each call.
+ * `allowed` the bits of all vectors go to the device in each call.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (options out of range; k above the number of vectors;
  * queries of other dimensions; a query with an element that is NaN, infinite or beyond 65504, by

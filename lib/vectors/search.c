@@ -354,15 +354,17 @@ static wcodec_status find_room(struct search *search, wcodec_error *err)
     }
     search->parts = threads > 1 ? 2 * threads : 1;
     wcodec_vectors_store_describe(store, &info);
+    const uint64_t device = wcodec_search_device_host_memory(store),
+                   taken = device > info.memory ? device : info.memory;
     const uint64_t own = ((uint64_t)search->anchors + search->parts + 2) * sizeof(size_t),
                    each = query_memory(search);
-    if (info.memory > limit || own > limit - info.memory || each > limit - info.memory - own ||
+    if (taken > limit || own > limit - taken || each > limit - taken - own ||
         search->anchors > UINT32_MAX)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "a query takes %" PRIu64 " bytes beside %" PRIu64
                            " of the vectors: more than the limit of memory",
-                           own + each, info.memory);
-    const uint64_t room = (limit - info.memory - own) / each;
+                           own + each, taken);
+    const uint64_t room = (limit - taken - own) / each;
     search->together = search->queries->n < TOGETHER ? search->queries->n : TOGETHER;
     search->together = room < search->together ? (size_t)room : search->together;
     return WCODEC_OK;

@@ -35,22 +35,38 @@ static bool may_leave(const struct wcodec_held_vectors *r, wcodec_status status,
                         status == WCODEC_ERROR_LIMIT;
     if (!cannot && !(status == WCODEC_ERROR_DEVICE && r->owner.device->cpu_allowed))
         return false;
-    wcodec_log(r->owner.context, WCODEC_LOG_INFO, "%s does not search, the CPU does: %s",
+    wcodec_log(r->owner.context, WCODEC_LOG_WARNING, "%s does not search, the CPU does: %s",
                r->owner.device->name, reason->text);
     return true;
 }
 
-/* The device's part of it failed. */
+/* The device's part of it failed. What would fail again is not tried again. */
 static wcodec_status failed(struct wcodec_held_vectors *r, wcodec_status status,
                             const wcodec_error *reason, wcodec_error *err)
 {
+    wcodec_error told = {0};
     if (status == WCODEC_OK)
         return status;
-    status = wcodec_backends_failed(r->owner.context, r->owner.device, status, reason, err);
-    if (!may_leave(r, status, reason))
+    status = wcodec_backends_failed(r->owner.context, r->owner.device, status, reason, &told);
+    if (!may_leave(r, status, reason)) {
+        if (err != NULL)
+            *err = told;
         return status;
-    if (status == WCODEC_ERROR_DEVICE)
+    }
+    if (status == WCODEC_ERROR_DEVICE || status == WCODEC_ERROR_UNSUPPORTED)
         wcodec_held_free(r);
+    return WCODEC_OK;
+}
+
+/* Something else lost the device. */
+static wcodec_status look(struct wcodec_held_vectors *r, wcodec_error *err)
+{
+    const struct wcodec_opened *o = r->owner.device;
+    if (!r->there || !atomic_load(&o->lost))
+        return WCODEC_OK;
+    if (!o->cpu_allowed)
+        return wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s: %s", o->name, o->loss);
+    wcodec_held_free(r);
     return WCODEC_OK;
 }
 
@@ -104,6 +120,11 @@ void wcodec_search_device_destroy(struct wcodec_vectors_store *store)
     store->held = NULL;
 }
 
+uint64_t wcodec_search_device_host_memory(const struct wcodec_vectors_store *store)
+{
+    return store->held != NULL ? atomic_load(&store->held->owner.held) : 0;
+}
+
 /* What a query looks at; probes 0: all anchors. False: more than devices do. */
 static bool plan(const struct wcodec_device_search *search, struct wcodec_search_step *step)
 {
@@ -144,16 +165,16 @@ static uint64_t most_work(const struct wcodec_held_vectors *r)
     return left < most ? left : most;
 }
 
-/* As many queries together as there is room for, and into how many parts what they look at is cut.
- */
-static void cut(const struct wcodec_held_vectors *r, uint64_t queries,
+/* As many queries together as there is room for, but no more than `most`, and into how many parts
+ * what they look at is cut. */
+static void cut(const struct wcodec_held_vectors *r, uint64_t queries, uint64_t most,
                 struct wcodec_search_step *step)
 {
     const uint64_t row = 4 * (uint64_t)step->shape->pitch, found = 8 * (uint64_t)step->k,
                    together = r->host.size / (row + 4 + found);
     step->queries = step->splits = 1;
     const uint64_t room = most_work(r) / wcodec_search_work(step).size;
-    uint64_t count = queries < WCODEC_SEARCH_QUERIES ? queries : WCODEC_SEARCH_QUERIES;
+    uint64_t count = queries < most ? queries : most;
     count = count < together ? count : together;
     count = count < room ? count : room;
     count = count > 0 ? count : 1;
@@ -162,6 +183,20 @@ static void cut(const struct wcodec_held_vectors *r, uint64_t queries,
     const uint32_t wanted = GROUPS / step->queries, parts = step->room / SELECTED_LEAST;
     step->splits = wanted < parts ? wanted : parts;
     step->splits = step->splits > 0 ? step->splits : 1;
+}
+
+/* Work for as many queries as the device has memory for. */
+static wcodec_status reserve(struct wcodec_held_vectors *r, uint64_t queries,
+                             struct wcodec_search_step *step, wcodec_error *reason)
+{
+    wcodec_status status;
+    uint64_t most = WCODEC_SEARCH_QUERIES;
+    do {
+        cut(r, queries, most, step);
+        status = wcodec_held_reserve(r, wcodec_search_work(step).size, reason);
+        most = step->queries / 2;
+    } while (status == WCODEC_ERROR_MEMORY && most > 0);
+    return status;
 }
 
 /* Which ranks are allowed: a bit each. */
@@ -320,8 +355,10 @@ static wcodec_status run_chunks(struct wcodec_held_vectors *r,
     const size_t n = (size_t)search->queries->count;
     struct sending sending;
     wcodec_error reason = {0};
-    cut(r, n, step);
-    wcodec_status status = wcodec_held_reserve(r, wcodec_search_work(step).size, &reason);
+    wcodec_status status = reserve(r, n, step, &reason);
+    wcodec_log(r->owner.context, WCODEC_LOG_DEBUG,
+               "%s searches for %zu queries, %" PRIu32 " together, each in %" PRIu32 " parts",
+               r->owner.device->name, n, step->queries, step->splits);
     step->codes = r->codes;
     step->vectors = r->vectors;
     step->work = r->work;
@@ -392,6 +429,8 @@ wcodec_status wcodec_search_device_run(const struct wcodec_device_search *search
     pthread_mutex_lock(&r->lock);
     if (!r->tried && pays(search))
         status = prepare(search->store, err);
+    if (status == WCODEC_OK)
+        status = look(r, err);
     if (status == WCODEC_OK && r->there) {
         if (plan(search, &step))
             status = run_there(r, search, &step, done, err);

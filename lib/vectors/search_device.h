@@ -17,6 +17,9 @@ void wcodec_search_device_destroy(struct wcodec_vectors_store *store);
 /* Bytes that are in its memory. */
 uint64_t wcodec_search_device_memory(const struct wcodec_vectors_store *store);
 
+/* Bytes that are in the host's memory for it, with the store itself; 0: none. */
+uint64_t wcodec_search_device_host_memory(const struct wcodec_vectors_store *store);
+
 /* A search, whose options are checked. */
 struct wcodec_device_search {
     const struct wcodec_vectors_store *store;

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _declarations as c
 from . import vectors as _vectors
-from ._context import Handle, Progress, Watch, check, context
+from ._context import Handle, Progress, Watch, check, context, host_backend
 from ._errors import UsageError
 from ._library import lib
 
@@ -84,8 +84,9 @@ class VectorStore:
     The path may also be a segment, as `wcodec vectors compress` makes it: then it can only be
     searched. What other processes add or remove is seen after reload().
 
-    backend: "cpu", "cuda", "opencl", or a list of these, of which a device has the vectors in its
-    memory, too, and searches in them; None: a device for many queries at once. All find the same.
+    backend: "cpu", "cuda" or "opencl", or more of them with commas between, of which a device has
+    the vectors in its memory, too, and searches in them; None: what WCODEC_BACKEND says, else the
+    CPU. All find the same.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class VectorStore:
         self.path = os.fspath(path)
         if not isinstance(self.path, str) or "\0" in self.path:
             raise UsageError(f"path is {path!r}: expected a path without zero bytes")
-        self._context = context(backend, threads)
+        self._context = context(host_backend(backend), threads)
         self._backend = backend
         self._threads = threads
         self._trained: _vectors.Vectors | None = None

@@ -8,6 +8,7 @@
 #include "support_memory.h"
 #include "support_plugins.h"
 #include "backends/emulate/fibers.h"
+#include "registry/registry.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -332,7 +333,15 @@ static void try_fake(const struct trial *t, const char *mode, uint64_t most,
     wcodec_context *context = open_logged("fake", most, &allocator, logged, &err);
     assert_non_null(context);
     wcodec_vectors_store *store = open_store(context);
+    wcodec_vectors_store_info info;
     expect_same(store, t->want, &t->queries, &t->options);
+    wcodec_vectors_store_describe(store, &info);
+    if (strcmp(mode, "late-nocoders") == 0) { /* it is not tried again, and has nothing more */
+        assert_int_equal(info.device_memory, 0);
+        logged->size = 0;
+        expect_same(store, t->want, &t->queries, &t->options);
+        assert_int_equal(logged->size, 0);
+    }
     wcodec_vectors_close(store);
     wcodec_context_destroy(context);
     assert_int_equal(allocator.balance, 0);
@@ -440,6 +449,71 @@ static void test_lost(void **state)
         assert_true(calls > 25);
     }
     end_trial(&t, &small);
+}
+
+/* Another call finds that the device is lost: searches do not go on with it. */
+static void test_lost_elsewhere(void **state)
+{
+    struct trial t;
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    begin_trial(&t, &small);
+    for (unsigned i = 0; i < 2; i++) {
+        struct support_allocator allocator;
+        struct support_log logged;
+        wcodec_vectors_store_info info;
+        wcodec_error err = {0};
+        wcodec_context *context =
+            open_logged(i == 0 ? "fake" : "fake,cpu", 0, &allocator, &logged, NULL);
+        wcodec_vectors_store *store = open_store(context);
+        struct wcodec_opened *device;
+        assert_int_equal(wcodec_backends_device(context, &device, NULL), WCODEC_OK);
+        atomic_store(&device->lost, true);
+        if (i == 0) {
+            assert_int_equal(
+                wcodec_vectors_search(store, &t.queries, &t.options, t.ids, t.scores, &err),
+                WCODEC_ERROR_DEVICE);
+            assert_non_null(strstr(err.text, "fake"));
+        } else {
+            expect_same(store, t.want, &t.queries, &t.options);
+            wcodec_vectors_store_describe(store, &info);
+            assert_int_equal(info.device_memory, 0);
+        }
+        wcodec_vectors_close(store);
+        wcodec_context_destroy(context);
+        assert_int_equal(allocator.balance, 0);
+    }
+    end_trial(&t, &small);
+}
+
+/* Queries of 16 bits, in a store some of whose segments have been put together, so that ids are not
+ * one after the other. */
+static void test_compacted(void **state)
+{
+    static const struct set s = {BLOBS, 400, 9, 6, 4, 4, 7};
+    static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_F16, WCODEC_DTYPE_BF16};
+    struct trial t;
+    struct support_log logged;
+    wcodec_vectors_compact_report report;
+    uint64_t seed = support_seed();
+    uint16_t query[4 * 9];
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    begin_trial(&t, &s);
+    wcodec_vectors_close(t.want);
+    assert_int_equal(wcodec_vectors_store_compact(t.cpu, place, NULL, &report, NULL), WCODEC_OK);
+    t.want = open_store(t.cpu);
+    t.queries.data = query;
+    for (unsigned i = 0; i < 2; i++) {
+        t.queries.dtype = dtypes[i];
+        for (size_t j = 0; j < sizeof query / sizeof *query; j++) /* below 2, of either sign */
+            query[j] = (uint16_t)(support_random(&seed) & 0xbfff);
+        try_fake(&t, "", 0, &logged);
+        assert_null(strstr(logged.text, "the CPU"));
+    }
+    end_trial(&t, &s);
 }
 
 /* A thread's searches. */
@@ -553,10 +627,11 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices),  cmocka_unit_test(test_left_to_cpu),
-        cmocka_unit_test(test_too_many), cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_threads),  cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_devices),   cmocka_unit_test(test_left_to_cpu),
+        cmocka_unit_test(test_too_many),  cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_threads),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_lost_elsewhere),
+        cmocka_unit_test(test_compacted),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
