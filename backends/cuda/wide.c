@@ -7,6 +7,7 @@
 #include "backends/cuda/cuda.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum {
     GROUP = 256, /* threads that make x ready */
@@ -57,6 +58,11 @@ static unsigned clusters_of(const struct wcodec_device *d, uint32_t size)
 
 cu_result wcodec_cuda_find_wide(struct wcodec_device *d)
 {
+    /* Not by itself until all of its shapes have been seen on a device, and what synccheck says of
+     * its barriers has been mended (bench/gpu/README.md). */
+    const char *wanted = d->host->setting(d->host->opaque, "WCODEC_CUDA_WARPGROUPS");
+    if (wanted == NULL || strcmp(wanted, "1") != 0)
+        return 0;
     cu_result result = d->cu->module_function(&d->wide[WCODEC_WIDE_X], d->module, "wcodec_wide_x");
     if (result == CU_NOT_FOUND) /* of a build without them, or for another device */
         return 0;

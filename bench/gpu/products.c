@@ -12,7 +12,8 @@
  * and 4,096 gathered. Then, where the plugin has a library that multiplies, many vectors: by it
  * with decoded matrices, with what is decoded to one place before each product, whole and in four
  * pieces, and with int8; and y = x W straight from the code and by it. WCODEC_CUDA_EARLY_LAUNCHES=0
- * gives CUDA's plain launches. -s: shapes are smaller by 2^LOG2. */
+ * gives CUDA's plain launches, WCODEC_CUDA_WARPGROUPS=1 more than 32 vectors to warpgroups. -s:
+ * shapes are smaller by 2^LOG2. */
 #include "registry/host.h"
 #include "bench/floats.h"
 #include "bench/random.h"

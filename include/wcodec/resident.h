@@ -282,13 +282,13 @@ WCODEC_API uint64_t wcodec_resident_linear_work(const wcodec_resident *resident,
  * the device's memory, so that a CUDA graph can capture it. How it is made depends on the matrix:
  *
  * - x of BF16, no scales, W of BF16 in form FIXED: straight from the code by tensor cores, 32 rows
- * of x at a time (y = x W: 16). Where the device can, that begins while the launch before it ends
- *   (programmatic dependent launch). On devices of compute capability 9.0 (a build by nvcc) more
- *   than 32 rows of y = x W^T, 256 at a time, in wcodec_linear.work, or in memory of the resident
- *   object that is for decoding too.
+ *   of x at a time (y = x W: 16). Where the device can, that begins while the launch before it ends
+ *   (programmatic dependent launch). On devices of compute capability 9.0 (a build by nvcc), if
+ *   WCODEC_CUDA_WARPGROUPS is 1 in the environment, more than 32 rows of y = x W^T, 256 at a time,
+ *   in wcodec_linear.work, or in memory of the resident object that is for decoding too.
  * - The same in form CODED by WCODEC_TUNE_COMPUTE (rows of whole tiles, x and its stride multiples
  *   of 16), y = x W^T, on CUDA: likewise, 16 rows of x at a time.
- * - All else, and on CUDA more than 64 rows of x (compute capability 9.0: 128, or 256 of matrices
+ * - All else, and on CUDA more than 64 rows of x (with that: 128, or 256 of matrices
  *   of 2^25 elements, 512 if they have 8192 rows too; CODED 32; y = x W 16, and any of fewer than
  * 8192 columns) where there is cuBLASLt: W is decoded to memory of the resident object
  *   (wcodec_resident_options.decoded), unless it is PLAIN, and multiplied by cuBLASLt where the

@@ -71,6 +71,7 @@ int main(int argc, char **argv)
     char path[4096];
     small = argc > 1 && strcmp(argv[1], "small") == 0;
     only_products = argc > 1 && strcmp(argv[1], "products") == 0;
+    setenv("WCODEC_CUDA_WARPGROUPS", "1", 1);
     snprintf(path, sizeof path, "%s/backends/cuda/.libs/wcodec_cuda.so",
              build != NULL ? build : ".");
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
