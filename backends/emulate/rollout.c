@@ -10,7 +10,8 @@
 #include "backends/kernels/recurrence_tensor.h"
 #include "backends/kernels/rollout.h"
 
-/* Three sequences at a time, or clusters of them, which are work-groups. */
+/* Three sequences at a time, which are work-groups; by tensor cores one, with as many tiles as it
+ * has room for. */
 enum { SEED = 1, ITEMS = 128, TENSOR_ITEMS = 1024, SHARED = 64 << 10, TOGETHER = 3 };
 
 static bool plan(struct wcodec_device *device, const struct wcodec_rollout_sizes *sizes,
@@ -106,8 +107,8 @@ static wcodec_status run_sequences(struct wcodec_device *device, uint64_t queue,
     const struct wcodec_rollout_plan *p = sequences->plan;
     struct wcodec_recurrence_launch l;
     (void)queue;
-    wcodec_gpu_launch_sequences(sequences, TOGETHER, (uint64_t)(uintptr_t)sequences->weights->data,
-                                &l);
+    wcodec_gpu_launch_sequences(sequences, p->tiles > 0 ? 1 : TOGETHER,
+                                (uint64_t)(uintptr_t)sequences->weights->data, &l);
     return launch(device->host, p, l.members * p->parts, run_sequences_lane,
                   &(struct run){.sequences = &l, .form = wcodec_gpu_sequences_form(p, &l)}, err);
 }

@@ -259,7 +259,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_tensor_finish(const bool after, float sums[4]
                 wcodec_tensor_sigmoid(sums[WCODEC_TENSOR_R][i]) * sums[WCODEC_TENSOR_BY_HIDDEN][i];
         }
         const float candidate = wcodec_tensor_tanh(sum);
-        h[i] = after ? candidate + z * (h[i] - candidate) : h[i] + z * (candidate - h[i]);
+        /* Around the candidate, which is at most 1, whatever h is. */
+        h[i] = candidate + (after ? z : 1 - z) * (h[i] - candidate);
     }
 }
 

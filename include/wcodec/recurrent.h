@@ -331,9 +331,9 @@ typedef enum wcodec_gru_products {
      * 9.0. Elsewhere, and on the CPU, products are of binary32 all the same; wcodec_gru_sizes()
      * says which.
      *
-     * A sum of K products w v, K being I + H, is within (1/128 + K 2^-22) times the sum of their
-     * magnitudes |w v| of the exact one, and a gate within 2^-20 of what its sum gives. Inputs
-     * above 3.3e38 count as infinite. */
+     * A sum of K products w v and its biases, K being I + H, is within (1/128 + K 2^-22) times the
+     * sum of the magnitudes |w v| and |b| of the exact one, and a gate within 2^-20 of what its sum
+     * gives. Inputs above 3.3e38 count as infinite; of factors below 2^-126 less is kept. */
     WCODEC_GRU_PRODUCTS_BF16 = 1
 } wcodec_gru_products;
 

@@ -6,6 +6,7 @@
 
 #include "core/context.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "recurrent/upload.h"
 
@@ -73,6 +74,11 @@ wcodec_status wcodec_gru_device_create(wcodec_gru *g, const wcodec_gru_options *
                            "%zu hidden values",
                            o->name, g->inputs, g->hidden);
     }
+    if (sizes.rounded && d->plan.tiles == 0)
+        wcodec_log(g->context, WCODEC_LOG_WARNING,
+                   "%s has no tensor cores, or not enough room, for a unit of %zu inputs and %zu "
+                   "hidden values: products are of binary32",
+                   o->name, g->inputs, g->hidden);
     status = upload(g, d, &reason);
     if (status != WCODEC_OK) {
         status = wcodec_backends_failed(g->context, o, status, &reason, err);

@@ -14,10 +14,10 @@ pytestmark = [*marks, on_device]
 SIZES = (24, 40, 2)
 
 
-def pair(**options):
+def pair(products=torch.float32, **options):
     torch.manual_seed(3)
     theirs = torch.nn.GRU(*SIZES, bidirectional=True, **options).eval()
-    ours = wcodec.nn.GRU(*SIZES, bidirectional=True, **options)
+    ours = wcodec.nn.GRU(*SIZES, bidirectional=True, products=products, **options)
     ours.load_state_dict(theirs.state_dict())
     return ours.to(DEVICE), theirs
 
