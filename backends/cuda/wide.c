@@ -75,11 +75,11 @@ cu_result wcodec_cuda_find_wide(struct wcodec_device *d)
                                          (int)d->limits.shared);
     }
     if (result != 0 || d->cu->launch_extended == NULL || d->cu->clusters == NULL)
-        return result;
+        return 0; /* the usual kernels do */
     for (uint32_t size = 1; size <= WCODEC_WIDE_CLUSTER; size++)
         d->wide_clusters[size] = clusters_of(d, size);
     d->wide_products = d->wide_clusters[1] != 0;
-    return result;
+    return 0;
 }
 
 /* Bytes that a block of the kernel's vectors takes when it is ready. */

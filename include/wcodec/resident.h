@@ -259,7 +259,8 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
 
 /** Bytes of a device's memory in which wcodec_resident_linear() multiplies so many rows of x of
  * BF16 by tensor i, y = x W^T without scales, straight from the code and fastest: for
- * wcodec_linear.work. 0: it works in none. Never fails. */
+ * wcodec_linear.work. 0: another way is faster, or there is none that works in such memory. Never
+ * fails. */
 WCODEC_API uint64_t wcodec_resident_linear_work(const wcodec_resident *resident, uint64_t i,
                                                 uint64_t rows);
 
@@ -300,11 +301,12 @@ WCODEC_API uint64_t wcodec_resident_linear_work(const wcodec_resident *resident,
  *
  * Products with CODED matrices, those that decode, and on CUDA those of more than 32 rows of x
  * without `work`, share memory of the resident object: they are given to one queue, or to queues
- * that wait for each other.
+ * that wait for each other. So are those that have the same `work`, which stays until they end.
  *
- * Sums are binary32, in an order that depends on shape and device alone (and on the library's
- * version); the error of a sum of k products is at most (k + 8) 2^-22 times the sum of their
- * magnitudes, as long as nothing is subnormal or overflows. Besides, y of 16 bits is rounded once
+ * Sums are binary32, in an order that depends on shape and device alone (on the room to work in
+ * where there is less than wcodec_resident_linear_work() says, and on the library's version); the
+ * error of a sum of k products is at most (k + 8) 2^-22 times the sum of their magnitudes, as long
+ * as nothing is subnormal or overflows. Besides, y of 16 bits is rounded once
  * more for a bias of another type than y's where cuBLASLt multiplies, and y = x W for each piece of
  * W that is decoded by itself. Straight from FIXED, sums are made in units of 2^s, where most of
  * the row's elements are below 2^(s+1): they overflow there if products pass 2^(127+s), which takes

@@ -118,6 +118,9 @@ enum { FIXED_MOST = 64, TALL_MOST = 128, CODED_MOST = 32, TRANSPOSED_MOST = 16 }
 
 enum { WORK_ALIGNMENT = 256 };
 
+/* Rows of x that go there where any number does. */
+enum { WIDE_SOME = 64 };
+
 /* Rows from which a launch takes 64 vectors and leaves no multiprocessor with one or two bands. */
 enum { TALL_ROWS = 8192 };
 
@@ -196,9 +199,13 @@ static wcodec_status check_operands(const wcodec_linear *l, wcodec_error *err)
     return status;
 }
 
-/* Where products of many vectors work. */
-static uint64_t room_of(const wcodec_resident *resident, const wcodec_linear *l)
+/* Where products of many vectors work; 0: this is none of them. */
+static uint64_t room_of(const wcodec_resident *resident, const struct wcodec_resident_item *named,
+                        const struct wcodec_resident_item *item, const wcodec_linear *l)
 {
+    const uint64_t some = l->rows < WIDE_SOME ? l->rows : WIDE_SOME;
+    if (l->transposed || wide_room(resident, named, item, some) == 0)
+        return 0;
     if (l->work != NULL)
         return (uint64_t)(uintptr_t)l->work;
     return resident->decoded != NULL ? resident->device->backend->memory_native(resident->decoded)
@@ -222,7 +229,7 @@ wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
                                            .memory = item->memory,
                                            .kept = item->kept,
                                            .work = resident->work,
-                                           .room = room_of(resident, l),
+                                           .room = room_of(resident, named, item, l),
                                            .room_size = l->work != NULL ? l->work_size
                                                                         : resident->decoded_size,
                                            .x = (uint64_t)(uintptr_t)l->x,

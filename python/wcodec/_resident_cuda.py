@@ -513,9 +513,9 @@ class Device:
         if bias is not None:
             linear.bias, linear.bias_dtype = bias.data_ptr(), _NUMBERS[bias.dtype]
         linear.queue = self._stream()
-        size = 0 if transposed else self._work(made, info, count)
-        work = torch.empty(size, dtype=torch.uint8, device=self.device)
-        if size:
+        size = self._work(made, info, count) if count > VECTORS and not transposed else 0
+        work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
+        if work is not None:
             linear.work, linear.work_size = work.data_ptr(), size
         status = lib.wcodec_resident_linear(made.handle, info.number, linear, error)
         self.resident._check(status, error, info.name)
