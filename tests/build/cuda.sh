@@ -34,10 +34,18 @@ export CUDA_CLANG
 folder=$(mktemp -d "${TMPDIR:-/tmp}/wcodec-cuda.XXXXXX") || exit 1
 trap 'rm -rf "$folder"' EXIT
 
+# code ARCHITECTURE: what nvcc makes for it; of 9.0 there are only such devices as have all of 9.0a
+code () {
+    case $compiler:$1 in
+    nvcc:90) echo 90a ;;
+    *) echo "$1" ;;
+    esac
+}
+
 # texts ARCHITECTURE: PTX to ARCHITECTURE.ptx; 77: not by this compiler
 texts () {
     if [ "$compiler" != clang ]; then
-        "$nvcc" -std=c++17 -arch="compute_$1" -I. -ptx -o "$folder/$1.ptx" backends/cuda/shell.cu
+        "$nvcc" -std=c++17 -arch="compute_$(code "$1")" -I. -ptx -o "$folder/$1.ptx" backends/cuda/shell.cu
         return
     fi
     sh backends/cuda/by-clang.sh check . "$1" >"$folder/$1.check" 2>&1 || {
@@ -61,7 +69,7 @@ registers () {
         }
         /Used [0-9]+ registers/ {
             for (i = 1; i < NF; i++) if ($i == "Used") registers = $(i + 1)
-            most = general
+            most = name ~ /wide[0-9]/ ? 0 : general
             if (compiler == "clang")
                 most += name ~ /blocks_8|fast|coded_pairs_16/ ? 80 : 0
             else if (arch >= 100 && name ~ /lossy_p8/)
@@ -77,7 +85,7 @@ registers () {
 # one ARCHITECTURE: 0, 1: something is wrong, or 77
 one () {
     texts "$1" || return
-    "$ptxas" -v -arch="sm_$1" -o /dev/null "$folder/$1.ptx" >"$folder/$1.log" 2>&1 || {
+    "$ptxas" -v -arch="sm_$(code "$1")" -o /dev/null "$folder/$1.ptx" >"$folder/$1.log" 2>&1 || {
         cat "$folder/$1.log"
         return 1
     }
