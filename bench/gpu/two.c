@@ -207,7 +207,9 @@ static void compare(const struct both *b, unsigned device, const wcodec_load_ite
             exit(1);
         item.destination = (uintptr_t)expected;
         item.offset = 0;
-        const uint64_t size = item.rows != 0 ? item.size / 2 : item.size;
+        wcodec_tensor_info info;
+        check(wcodec_reader_tensor(reader, k, &info, &err), &err);
+        const uint64_t size = item.rows != 0 ? item.size / info.shape[0] * item.rows : item.size;
         check(wcodec_load(reader, &item, 1, NULL, NULL, &err), &err);
         check(wcodec_buffer_read(b->buffers[device], items[k].offset, mine, size, &err), &err);
         if (memcmp(mine, expected, size) != 0) {
