@@ -8,11 +8,12 @@ import atexit
 import contextlib
 import ctypes
 import datetime
+import math
 import socket
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -26,7 +27,7 @@ _FAILED = b"!"  # what a rank says begins with, if it failed
 _TEXT = 1024  # bytes in which a rank says how it went
 _T = TypeVar("_T")
 
-_made: dict[tuple[int, ...], int] = {}  # crews that were made of these ranks
+_made: dict[str, int] = {}  # crews that were made of a group, by its name and ranks
 
 
 class Load:
@@ -43,11 +44,11 @@ class Load:
 
     def wait(self, seconds: float) -> bool:
         """Whether it ended well by then; raises what it failed with."""
+        if self._is_there:
+            return True
         if self._started is None:
             assert self._raised is not None
             raise self._raised
-        if self._is_there:
-            return True
         begun = now = time.monotonic()
         while not self._started.ended():
             if now - begun >= seconds:
@@ -56,6 +57,8 @@ class Load:
             now = time.monotonic()
         self._started.finish()
         self._bring()
+        self._started = None  # which keeps the memory that it filled
+        del self._bring
         self._is_there = True
         return True
 
@@ -78,6 +81,17 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.reshape(-1).view(torch.uint8)
 
 
+class Cut(NamedTuple):
+    """A band of rows that is cut into what each rank of the host keeps."""
+
+    sent: torch.Tensor
+    """The parts for all of them, one after the other."""
+    sizes: list[int]
+    """Bytes of each part."""
+    kept: torch.Tensor
+    """Room for what this rank keeps; where it has the host to itself, its part."""
+
+
 class Crew:
     """The ranks of a group, and those of them on this host, who work together. What they tell each
     other goes by gloo, over connections that are closed with it: who waits for a rank that has
@@ -91,8 +105,9 @@ class Crew:
             raise UsageError("this rank is not in the group")
         self.timeout = timeout
         self._spread: dist.ProcessGroup | None = None
-        number = _made[self._ranks] = _made.get(self._ranks, 0) + 1
-        self._key = f"wcodec/{'.'.join(map(str, self._ranks))}/{number}"
+        name = f"{_object_of(group).group_name}/{'.'.join(map(str, self._ranks))}"
+        number = _made[name] = _made.get(name, 0) + 1
+        self._key = f"wcodec/{name}/{number}"
         self._all = self._gloo("all", range(self.world))
         hosts = self.tell(_host_name())
         self.host = [rank for rank in range(self.world) if hosts[rank] == hosts[self.rank]]
@@ -120,6 +135,27 @@ class Crew:
     def _gone(self, error: RuntimeError) -> WcodecError:
         text = " ".join(str(error).split())
         return CancelledError(f"rank {self.rank}: another rank ended, or says nothing: {text}")
+
+    @contextlib.contextmanager
+    def _passing(self) -> Iterator[None]:
+        """Passing on fails as others have ended, if a backend says so; all else is this rank's."""
+        known: Any = dist
+        try:
+            yield
+        except RuntimeError as error:
+            if isinstance(error, known.DistError) or "gloo" in str(error).lower():
+                raise self._gone(error) from None
+            raise
+
+    def check_passes(self, device: torch.device) -> None:
+        """Whether ranks of this host can pass on what is in such memory."""
+        if device.type == "cpu" or len(self.host) == 1:
+            return
+        try:
+            _object_of(self.group)._get_backend(device)
+        except RuntimeError as error:
+            text = f"the group has no backend for tensors on {device.type}: {error}"
+            raise UsageError(text) from None
 
     def chunk(self, size: int) -> tuple[int, int]:
         """First index and length of what this rank keeps of a dimension."""
@@ -168,7 +204,9 @@ class Crew:
     def _agree(self, raised: BaseException | None, said: bytes = b"") -> list[bytes]:
         """What all ranks say; raises what one of them has raised."""
         if raised is not None:
-            said = _FAILED + f"{type(raised).__name__}: {raised}".encode()
+            said = _FAILED + f"{type(raised).__name__}: {raised}".encode(
+                "utf-8", "backslashreplace"
+            )
         try:
             heard = self.tell(said)
         except WcodecError:
@@ -201,7 +239,7 @@ class Crew:
         if len(self.host) == 1:
             return
         between: list[tuple[torch.Tensor, int]] = []
-        try:
+        with self._passing():
             for tensor, owner in parts:
                 if not tensor.numel():
                     continue
@@ -213,8 +251,6 @@ class Crew:
                 else:
                     between.append((raw, owner))
             self._spread_on_device(between)
-        except RuntimeError as error:
-            raise self._gone(error) from None
 
     def _spread_on_device(self, parts: Sequence[tuple[torch.Tensor, int]]) -> None:
         """At once, in all directions, where the backend can; else one after the other."""
@@ -237,33 +273,38 @@ class Crew:
             for work in dist.batch_isend_irecv(operations):
                 work.wait()  # the stream's: what follows there finds it
 
-    def columns(self, band: torch.Tensor, whole: Sequence[int], dimension: int) -> torch.Tensor:
-        """Of a tensor of that shape, of which each rank of the host has a band of rows, what this
-        one keeps: a chunk of a dimension."""
-        size = whole[dimension]
-        parts = [
-            band.narrow(dimension, *chunk_of(size, rank, self.world)).contiguous()
-            for rank in self.host
-        ]
-        if len(parts) == 1:
-            return parts[0].clone() if parts[0] is band else parts[0]
-        shape = list(whole)
-        shape[dimension] = self.chunk(size)[1]
-        kept = torch.empty(shape, dtype=band.dtype, device=band.device)
-        row = kept[:1].numel() * kept.element_size()
-        rows = [chunk_of(shape[0], place, len(self.host))[1] for place in range(len(self.host))]
-        sent = torch.cat([_bytes(part) for part in parts])
-        sizes = [part.numel() * part.element_size() for part in parts]
-        taken = [count * row for count in rows]
-        try:
-            if band.device.type == "cpu":
+    def cut(self, band: torch.Tensor, whole: Sequence[int], dimension: int) -> Cut:
+        """Of a tensor of that shape, of which each rank of the host has a band of rows: the band's
+        parts for each, whose chunks of a dimension they keep."""
+        chunks = [chunk_of(whole[dimension], rank, self.world) for rank in self.host]
+        after = list(band.shape[dimension + 1 :])
+        shapes = [[*band.shape[:dimension], length, *after] for _, length in chunks]
+        counts = [math.prod(shape) for shape in shapes]
+        sent = torch.empty(sum(counts), dtype=band.dtype, device=band.device)
+        for part, shape, chunk in zip(torch.split(sent, counts), shapes, chunks):
+            part.view(shape).copy_(band.narrow(dimension, *chunk))
+        if len(self.host) == 1:
+            kept = sent.view(shapes[0])
+        else:
+            rows = [whole[0], *shapes[self.place][1:]]
+            kept = torch.empty(rows, dtype=band.dtype, device=band.device)
+        return Cut(sent, [count * band.element_size() for count in counts], kept)
+
+    def exchange(self, cut: Cut) -> torch.Tensor:
+        """What this rank keeps, of the bands of all ranks of the host."""
+        if len(self.host) == 1:
+            return cut.kept
+        count = cut.kept.shape[0]
+        row = cut.kept[:1].numel() * cut.kept.element_size()
+        taken = [chunk_of(count, place, len(self.host))[1] * row for place in range(len(self.host))]
+        kept, sent = _bytes(cut.kept), _bytes(cut.sent)
+        with self._passing():
+            if sent.device.type == "cpu":
                 options = dist.distributed_c10d.AllToAllOptions()
-                self._here.alltoall_base(_bytes(kept), sent, taken, sizes, options).wait()
+                self._here.alltoall_base(kept, sent, taken, cut.sizes, options).wait()
             else:
-                dist.all_to_all_single(_bytes(kept), sent, taken, sizes, self._device_group())
-        except RuntimeError as error:
-            raise self._gone(error) from None
-        return kept
+                dist.all_to_all_single(kept, sent, taken, cut.sizes, self._device_group())
+        return cut.kept
 
 
 _kept: weakref.WeakKeyDictionary[Any, Crew] = weakref.WeakKeyDictionary()
@@ -276,6 +317,8 @@ def crew_of(group: dist.ProcessGroup | None, timeout: float) -> Iterator[Crew]:
     """The crew of a group for one load."""
     if not dist.is_available() or not dist.is_initialized():
         raise UsageError("torch.distributed is not initialized: call init_process_group()")
+    if not _is_registered(group):
+        raise UsageError("the group was destroyed")
     crew = _kept_crew(group, timeout) or Crew(group, timeout)
     try:
         yield crew
@@ -305,6 +348,16 @@ def _kept_crew(group: dist.ProcessGroup | None, timeout: float) -> Crew | None:
 def _object_of(group: dist.ProcessGroup | None) -> Any:
     made: Any = dist
     return made.group.WORLD if group is None else group
+
+
+def _is_registered(group: dist.ProcessGroup | None) -> bool:
+    """Whether a group is there; whoever is not in it has no more than a number."""
+    if group is None or not isinstance(group, dist.ProcessGroup):
+        return True
+    try:
+        return bool(dist.get_process_group_ranks(group))
+    except KeyError:
+        return False
 
 
 def _coalesces(group: dist.ProcessGroup | None, device: torch.device) -> bool:

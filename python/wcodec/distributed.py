@@ -15,9 +15,13 @@ The ranks of one host read and decode each byte once between them, and pass on w
 through gloo in host memory, through the group's own backend (NCCL) in that of devices. Hosts do not
 pass anything on to each other.
 
-All ranks of the group call the same function with the same arguments but for `device`. A rank that
-fails makes all fail: each raises the error of the first, with its number. A rank that ends makes
-the others raise as soon as they need to hear of it, and within seconds while they load.
+All ranks of the group call the same function with the same arguments, and devices of one kind. A
+rank that fails makes all fail: each raises the error of the first, with its number. A rank that
+ends makes the others raise as soon as they need to hear of it: within seconds while they load, but
+while one opens the file, reads its index or allocates, only when it has done so.
+
+Where NCCL passes on, a rank that ends in the midst of it leaves the others' devices waiting, which
+NCCL's own watchdog ends (by default the process, after the timeout of the group).
 
 Connections that ranks make for the first load stay open for the next.
 """
@@ -36,7 +40,7 @@ import torch
 import torch.distributed as dist
 
 from ._bases import Base
-from ._crew import Crew, Load, chunk_of, crew_of
+from ._crew import Crew, Cut, Load, chunk_of, crew_of
 from ._dtypes import DTYPES
 from ._errors import (
     MismatchError,
@@ -114,8 +118,9 @@ def load(
         reader = _open(crew, path, backend, threads, base, storage_options)
         try:
             wanted = crew.do(lambda: _planned(reader, crew, plan, names))
-            _same_everywhere(crew, wanted)
-            made, tensors = crew.do(lambda: _place(device, backend, wanted))
+            made = crew.do(lambda: _framework(crew, wanted, device, backend))
+            _same_everywhere(crew, wanted, [made.device] * len(wanted))
+            tensors = crew.do(lambda: _rooms(wanted, made.device))
             _bring(crew, reader, made, wanted, tensors)
             return {want.info.name: tensor for want, tensor in zip(wanted, tensors)}
         finally:
@@ -149,22 +154,21 @@ def load_into(
         reader = _open(crew, path, backend, threads, base, storage_options)
         try:
             wanted = crew.do(lambda: [_part_of(reader, n, t) for n, t in state.items()])
-            _same_everywhere(crew, wanted)
-            for device in sorted({str(_local(t).device) for t in state.values()}):
-                made = crew.do(partial(Framework, device, compute_backend(backend)))
+            devices = [_local(target).device for target in state.values()]
+            _same_everywhere(crew, wanted, devices)
+            for device in dict.fromkeys(devices):
                 here = [
                     (want, target)
-                    for want, target in zip(wanted, state.values())
-                    if str(_local(target).device) == device
+                    for want, target, its in zip(wanted, state.values(), devices)
+                    if its == device
                 ]
+                needs = [want for want, _ in here]
+                made = crew.do(partial(_framework, crew, needs, device, backend))
                 for some in batches([want.info.nbytes for want, _ in here], BATCH):
                     chosen = [here[i][0] for i in some]
                     rooms = crew.do(partial(_rooms, chosen, made.device))
                     _bring(crew, reader, made, chosen, rooms)
-                    with torch.no_grad():
-                        for i, room in zip(some, rooms):
-                            want, target = here[i]
-                            _local(target).copy_(want.cut_from(room))
+                    crew.do(partial(_fill, [here[i] for i in some], rooms))
         finally:
             reader.close()
 
@@ -262,11 +266,19 @@ def _part_of(reader: AnyReader, name: str, tensor: Any) -> _Want:
     return _Want(info, rows=places[0], parts=tuple(places[1:]))
 
 
-def _place(
-    device: Device | None, backend: str | None, wanted: Sequence[_Want]
-) -> tuple[Framework, list[torch.Tensor]]:
+def _fill(targets: Sequence[tuple[_Want, Any]], rooms: Sequence[torch.Tensor]) -> None:
+    with torch.no_grad():
+        for (want, target), room in zip(targets, rooms):
+            _local(target).copy_(want.cut_from(room))
+
+
+def _framework(
+    crew: Crew, wanted: Sequence[_Want], device: Device | None, backend: str | None
+) -> Framework:
     made = Framework(device, compute_backend(backend))
-    return made, _rooms(wanted, made.device)
+    if any(_is_passed_on(crew, want) for want in wanted):
+        crew.check_passes(made.device)
+    return made
 
 
 def _rooms(wanted: Sequence[_Want], device: torch.device) -> list[torch.Tensor]:
@@ -303,14 +315,29 @@ def _open(
     )
 
 
-def _same_everywhere(crew: Crew, wanted: Sequence[_Want]) -> None:
-    """Ranks that see different files would wait for tensors that never come."""
-    seen = hashlib.sha256()
-    for want in wanted:
+def _same_everywhere(crew: Crew, wanted: Sequence[_Want], devices: Sequence[torch.device]) -> None:
+    """Ranks that see different files, or have their tensors elsewhere, would wait for tensors that
+    never come."""
+    order = list(dict.fromkeys(devices))
+    seen = []
+    for want, device in zip(wanted, devices):
         info = want.info
-        seen.update(repr((info.name, info.dtype, info.shape, want.dimension)).encode())
-    if len(set(crew.tell(seen.digest()))) > 1:
-        raise MismatchError("the ranks see different files, or were given different arguments")
+        text = f"tensor {info.name!r}, {info.dtype} {list(info.shape)}"
+        if want.dimension is not None:
+            text += f", cut in dimension {want.dimension}"
+        elif want.rows is not None:
+            text += ", of which it has a part"
+        text += f", on {device.type}, of devices number {order.index(device)}"
+        seen.append(text.encode("utf-8", "backslashreplace"))
+    if len(set(crew.tell(hashlib.sha256(repr(seen).encode()).digest()))) == 1:
+        return
+    what = "the ranks see different files, or were given different arguments"
+    for text_of_all in (crew.tell(said) for said in [*seen, b"no more"]):
+        for rank, said in enumerate(text_of_all):
+            if said != text_of_all[0]:
+                first, other = (s.decode("utf-8", "replace") for s in (text_of_all[0], said))
+                raise MismatchError(f"{what}: rank 0 has {first}; rank {rank} has {other}")
+    raise MismatchError(what)
 
 
 class _Unit(NamedTuple):
@@ -375,6 +402,7 @@ def _bring(
             while left and len(under_way) < lanes:
                 under_way.append(_begin(crew, reader, made, wanted, tensors, left.popleft(), lanes))
             _pass_on(crew, there, wanted, tensors)
+            there.clear()  # and their memory
             there = [under_way.popleft() for _ in range(crew.finish([b.load for b in under_way]))]
         _pass_on(crew, there, wanted, tensors)
     finally:
@@ -394,10 +422,20 @@ def _pass_on(
 ) -> None:
     for batch in there:
         crew.spread([(_rows(tensors[u.number], u), u.owner) for u in batch.units])
-        for i, band in zip(batch.cut, batch.bands):
-            want = wanted[i]
-            assert want.dimension is not None
-            tensors[i] = crew.columns(band, want.info.shape, want.dimension)
+        if batch.cut:
+            cuts = crew.do(partial(_cut, crew, batch, wanted))
+            for i in batch.cut:
+                tensors[i] = crew.exchange(cuts.popleft())
+
+
+def _cut(crew: Crew, batch: _Batch, wanted: Sequence[_Want]) -> deque[Cut]:
+    """What is sent of each band, in the bands' place."""
+    cuts: deque[Cut] = deque()
+    for i in batch.cut:
+        info, dimension = wanted[i].info, wanted[i].dimension
+        assert dimension is not None
+        cuts.append(crew.cut(batch.bands.pop(0), info.shape, dimension))
+    return cuts
 
 
 def _begin(

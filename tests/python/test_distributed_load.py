@@ -45,6 +45,7 @@ def model():
         "layers.0.o.bias": torch.randn(48),
         "deep": torch.randn(5, 7, 9),
         "few": torch.randn(2, 3),
+        "row": torch.randn(1, 96),
         "step": torch.tensor(7),
         "none": torch.empty(0, 4),
         "mask": torch.rand(9, 9) > 0.5,
@@ -134,18 +135,38 @@ def test_plans(folder, world):
 def test_small_batches(folder):
     """Several at once, of which one is passed on while others are read."""
     code = """
+import gc
 distributed.BATCH = 3000
-began, finished = distributed._begin, _crew.Crew.finish
-held = []
+began, finished, passed = distributed._begin, _crew.Crew.finish, distributed._pass_on
+said = ""
+most = 0
+bands = []
 def begin(*arguments):
-    held.append(0)
-    return began(*arguments)
+    global said
+    said += "b"
+    batch = began(*arguments)
+    bands.extend(weakref.ref(band) for band in batch.bands)
+    return batch
 def finish(crew, loads):
-    assert 1 <= len(loads) <= 2, loads
+    global said, most
+    said += "f"
+    most = max(most, len(loads))
+    held = sum(isinstance(o, distributed._Batch) for o in gc.get_objects())
+    assert held == len(loads), (held, loads)  # what was passed on is not kept
     return finished(crew, loads)
-distributed._begin, _crew.Crew.finish = begin, finish
+def pass_on(crew, there, *others):
+    global said
+    if there:
+        said += "p"
+    old = [ref for batch in there for band in batch.bands for ref in bands if ref() is band]
+    passed(crew, there, *others)
+    assert all(ref() is None for ref in old), old
+distributed._begin, _crew.Crew.finish, distributed._pass_on = begin, finish, pass_on
 """
-    expect_good(code + PLANS + "assert len(held) > 12, held\n", folder, 2)
+    after = """
+assert most == 2 and "fbp" in said and said.count("b") > 12 and bands, (most, said)
+"""
+    expect_good("import weakref\n" + code + PLANS + after, folder, 2)
 
 
 def test_connections_are_kept(folder):
@@ -176,11 +197,44 @@ got = distributed.load(folder + "/model.wcodec", group, names=["few"])
 same(got["few"], expected["few"])
 same(distributed.load(folder + "/model.wcodec", group, names=["few"])["few"], expected["few"])
 assert len(made) == 4 and len(_crew._kept) == 2, made
+dist.destroy_process_group(group)
+try:
+    distributed.load(folder + "/model.wcodec", group)
+except wcodec.UsageError as error:
+    assert "destroyed" in str(error), error
+else:
+    raise AssertionError("a group that was destroyed")
 del group
 dist.destroy_process_group()
 dist.init_process_group("gloo", init_method=f"file://{folder}/again", rank=rank, world_size=world)
 assert not _crew._kept, list(_crew._kept)
 load(5)
+"""
+    expect_good(code, folder, 2)
+
+
+def test_groups_of_the_same_ranks(folder):
+    """Each has its connections, in whatever order their threads make them."""
+    code = """
+import threading
+groups, names, got = [dist.new_group([0, 1]) for _ in range(2)], ["deep", "few"], {}
+began = threading.Event()
+gloo = _crew.Crew._gloo
+def begins(*arguments):
+    began.set()
+    return gloo(*arguments)
+_crew.Crew._gloo = begins
+def load(i):
+    path = folder + "/model.wcodec"
+    got.update(distributed.load(path, groups[i], names=[names[i]], timeout=20))
+threads = [threading.Thread(target=load, args=(i,)) for i in (rank, 1 - rank)]
+threads[0].start()
+began.wait()
+threads[1].start()
+for thread in threads:
+    thread.join()
+for name in names:
+    same(got[name], expected[name])
 """
     expect_good(code, folder, 2)
 
@@ -214,6 +268,11 @@ del crew
 """
         + PLANS
         + """
+_crew._host_name = lambda: own() + b"%d" % rank
+for plan in ({"row": 1}, {"row": 0}):  # the kept connections are of other hosts: a new timeout
+    row = distributed.load(folder + "/model.wcodec", plan=plan, names=["row"], timeout=60)["row"]
+    same(row, part(expected["row"], *plan.values()).contiguous())
+    assert row.untyped_storage().nbytes() == row.nbytes, plan
 _crew._host_name = own
 group = dist.new_group([1, 3])
 if rank % 2:
@@ -302,6 +361,32 @@ raises(wcodec.MismatchError, "different", lambda: distributed.load(folder + "/mo
                                                                    names=names))
 raises(wcodec.TensorNotFoundError, "nothing",
        lambda: distributed.load(folder + "/model.wcodec", names=["nothing"]))
+path = folder + ("/gone\\udcff.wcodec" if rank == 1 else "/model.wcodec")
+raises(wcodec.MissingFileError, "gone", lambda: distributed.load(path))
+raises(wcodec.UsageError, "no backend for tensors on meta",
+       lambda: distributed.load(folder + "/model.wcodec", device="meta"))
+def out_of_memory(*_):
+    if rank == 1:
+        raise torch.OutOfMemoryError("no room")
+kind = torch.OutOfMemoryError if rank == 1 else wcodec.OutOfMemoryError
+cut, fill = _crew.Crew.cut, distributed._fill
+_crew.Crew.cut = lambda *a: out_of_memory() or cut(*a)
+distributed._fill = lambda *a: out_of_memory() or fill(*a)
+said = raises(kind, "no room",
+              lambda: distributed.load(folder + "/model.wcodec", plan={"layers.0.o.weight": 1}))
+assert said == ("no room" if rank == 1 else "rank 1: no room"), said
+raises(kind, "no room", lambda: distributed.load_into({"deep": torch.zeros(5, 7, 9)},
+                                                      folder + "/model.wcodec"))
+_crew.Crew.cut, distributed._fill = cut, fill
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
+zero = torch.zeros(64, 48)
+split = distribute_tensor(zero, init_device_mesh("cpu", (world,)), [Shard(0)])
+for odd, text in ((zero.to("meta"), "on meta"), (split, "has a part")):
+    state = {"step": torch.tensor(0), "layers.0.q.weight": zero if rank == 1 else odd}
+    said = raises(wcodec.MismatchError, text,
+                  lambda: distributed.load_into(state, folder + "/model.wcodec", timeout=20))
+    assert "'layers.0.q.weight'" in said and "step" not in said, said
 same(distributed.load(folder + "/model.wcodec")["deep"], expected["deep"])
 """
     expect_good(code, folder, 3)
