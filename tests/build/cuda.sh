@@ -12,7 +12,7 @@
 # copy of the loop over groups, with spills around it, and around a unit), and so have products of 16
 # vectors by pairs (sums, around a tile: 40 by nvcc); by nvcc 13 for sm_100
 # and later lossy tiles by P8 have 96 more (52 of the 5,083 instructions of a unit, none in the loop
-# over groups; none at all on sm_90).
+# over groups; none at all on sm_90). Warpgroups' kernels, which fill their registers, spill nothing.
 #
 # By nvcc from the toolkit, or by CUDA_CLANG [clang], for the architectures that it knows; JOBS at a
 # time. Exit code 77: skipped.
