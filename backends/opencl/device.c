@@ -209,8 +209,8 @@ void wcodec_opencl_device_close(struct wcodec_device *d)
     wcodec_opencl_buffers_close(d);
     wcodec_opencl_products_close(d);
     wcodec_opencl_rollouts_close(d);
-    wcodec_opencl_vectors_close(d);
-    wcodec_opencl_search_close(d);
+    wcodec_opencl_set_close(d, &d->vectors);
+    wcodec_opencl_set_close(d, &d->search);
     wcodec_opencl_kept_close(d);
     wcodec_opencl_encoders_close(d);
     wcodec_opencl_program_close(d);

@@ -81,18 +81,18 @@ struct wcodec_opencl_coder {
     cl_kernel kernel; /* set and launched under the device's lock */
 };
 
-/* The kernels of vectors.def, in one program. */
-struct wcodec_opencl_vectors {
-    struct wcodec_opencl_program program;
-    cl_kernel kernels[WCODEC_VECTORS_KERNELS]; /* set and launched under the device's lock */
-    bool failed;                               /* does not compile: not tried again */
-};
+/* Kernels in one program, of vectors.def or of search.def: set and launched under the device's
+ * lock. */
+enum { WCODEC_OPENCL_SET_KERNELS = 32 };
+_Static_assert((unsigned)WCODEC_VECTORS_KERNELS <= (unsigned)WCODEC_OPENCL_SET_KERNELS,
+               "a set has room for all");
+_Static_assert((unsigned)WCODEC_SEARCH_KERNELS <= (unsigned)WCODEC_OPENCL_SET_KERNELS,
+               "a set has room for all");
 
-/* Those of search.def, likewise. */
-struct wcodec_opencl_search {
+struct wcodec_opencl_kernel_set {
     struct wcodec_opencl_program program;
-    cl_kernel kernels[WCODEC_SEARCH_KERNELS];
-    bool failed;
+    cl_kernel kernels[WCODEC_OPENCL_SET_KERNELS];
+    bool failed; /* does not compile: not tried again */
 };
 
 /* NVIDIA's driver takes half a microsecond for each buffer that a launch has: so there are kernels
@@ -149,8 +149,8 @@ struct wcodec_device {
     struct wcodec_opencl_product rows[WCODEC_ROWS_KERNELS];
     struct wcodec_opencl_product rollouts[2]; /* of ensembles, of units by themselves */
     bool rollouts_failed[2];                  /* does not compile: not tried again */
-    struct wcodec_opencl_vectors vectors;
-    struct wcodec_opencl_search search;
+    struct wcodec_opencl_kernel_set vectors;
+    struct wcodec_opencl_kernel_set search;
     struct wcodec_opencl_product dense[2];  /* y = x W^T, y = x W */
     bool plain_products;                    /* by work-items without tensor cores */
     cl_kernel kept_kernels[WCODEC_KERNELS]; /* set and launched under the lock */
@@ -358,15 +358,42 @@ extern const struct wcodec_backend_deltas wcodec_opencl_deltas;
 extern const struct wcodec_backend_rollouts wcodec_opencl_rollouts;
 void wcodec_opencl_rollouts_close(struct wcodec_device *device);
 
+/* Sets of kernels: kernel_set.c. They are named wcodec_SET_KERNEL. */
+struct wcodec_opencl_kernel_names {
+    const char *set;
+    const char *define; /* with which the source has them */
+    const char *const *kernels;
+    unsigned count;
+    unsigned items;     /* of a work-group */
+    unsigned registers; /* that an item has at most, by NVIDIA's compiler */
+};
+
+struct wcodec_opencl_set_launch {
+    cl_kernel kernel;
+    cl_mem buffers[3];
+    const void *arguments;
+    size_t arguments_size;
+    uint32_t shared; /* bytes of local memory */
+    uint32_t groups, threads;
+};
+
+/* Make the set, if it is not there. WCODEC_ERROR_UNSUPPORTED: the device's compiler does not take
+ * it. The device's lock is held, as for the others. */
+wcodec_status wcodec_opencl_set_find(struct wcodec_device *device,
+                                     const struct wcodec_opencl_kernel_names *names,
+                                     struct wcodec_opencl_kernel_set *set, wcodec_error *err);
+void wcodec_opencl_set_close(struct wcodec_device *device, struct wcodec_opencl_kernel_set *set);
+wcodec_status wcodec_opencl_set_enqueue(const struct wcodec_queue *queue,
+                                        const struct wcodec_opencl_set_launch *launch,
+                                        wcodec_error *err);
+
 /* Anchors of vectors: vectors.c. */
 extern const struct wcodec_backend_vectors wcodec_opencl_vectors_backend;
-void wcodec_opencl_vectors_close(struct wcodec_device *device);
 /* Are numbers as the CPU has them, small ones too, and binary64? */
 bool wcodec_opencl_computes_alike(const struct wcodec_device *device);
 
 /* Search in coded vectors: search.c. */
 extern const struct wcodec_backend_searches wcodec_opencl_searches_backend;
-void wcodec_opencl_search_close(struct wcodec_device *device);
 
 /* The kernels' source, joined at build time. */
 extern const char wcodec_opencl_source[];

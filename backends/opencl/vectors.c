@@ -5,8 +5,6 @@
  * it is needed first. */
 #include "backends/opencl/opencl.h"
 
-#include <stdio.h>
-
 enum {
     ITEMS = 256,
     ITEMS_LEAST = 32,
@@ -48,77 +46,16 @@ static bool supports(struct wcodec_device *d, const struct wcodec_vectors_shape 
            s->rows * s->pitch * element <= buffer;
 }
 
-/* Two work-groups of a unit, for which registers are to be enough. */
-static wcodec_status make(struct wcodec_device *d, wcodec_error *err)
-{
-    struct wcodec_opencl_vectors *v = &d->vectors;
-    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA;
-    v->program.buffers = WCODEC_OPENCL_BUFFERS_2;
-    v->program.items = items_of(d);
-    const wcodec_status status = wcodec_opencl_program_build(
-        d, nvidia ? d->variant : WCODEC_VARIANT_LOOPS,
-        nvidia ? " -DWCODEC_VECTORS -cl-nv-maxrregcount=128" : " -DWCODEC_VECTORS", &v->program,
-        err);
-    if (status != WCODEC_OK)
-        return status;
-    for (unsigned k = 0; k < (has_tensor_cores(d) ? ALL : PLAIN); k++) {
-        char name[64];
-        cl_int result;
-        snprintf(name, sizeof name, "wcodec_vectors_%s", wcodec_vectors_kernel_names[k]);
-        v->kernels[k] = d->cl->clCreateKernel(v->program.program, name, &result);
-        if (result != CL_SUCCESS) {
-            v->kernels[k] = NULL;
-            wcodec_opencl_vectors_close(d);
-            return d->host->fail(err, WCODEC_ERROR_BACKEND, "%s: clCreateKernel: %d", name, result);
-        }
-    }
-    return WCODEC_OK;
-}
-
-/* The device's lock is held. */
+/* Two work-groups of a unit, for which registers are to be enough. The device's lock is held. */
 static wcodec_status find(struct wcodec_device *d, wcodec_error *err)
 {
-    wcodec_error own = {0};
-    if (d->vectors.failed)
-        return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
-                             "the device's compiler does not take the kernels of vectors");
-    if (d->vectors.program.program != NULL)
-        return WCODEC_OK;
-    const wcodec_status status = make(d, &own);
-    d->vectors.failed = status == WCODEC_ERROR_BACKEND;
-    return status == WCODEC_OK
-               ? status
-               : d->host->fail(err, d->vectors.failed ? WCODEC_ERROR_UNSUPPORTED : status, "%s",
-                               own.text);
-}
-
-void wcodec_opencl_vectors_close(struct wcodec_device *d)
-{
-    for (unsigned k = 0; k < WCODEC_VECTORS_KERNELS; k++)
-        if (d->vectors.kernels[k] != NULL)
-            d->cl->clReleaseKernel(d->vectors.kernels[k]);
-    if (d->vectors.program.program != NULL)
-        d->cl->clReleaseProgram(d->vectors.program.program);
-    d->vectors = (struct wcodec_opencl_vectors){.failed = d->vectors.failed};
-}
-
-static cl_int enqueue(const struct wcodec_queue *q, const struct wcodec_vectors_step *step,
-                      const struct wcodec_gpu_vectors_launch *l, const char **call)
-{
-    const struct wcodec_device *d = q->device;
-    cl_kernel kernel = d->vectors.kernels[l->kernel];
-    const cl_mem buffers[] = {step->rows->buffer, step->work->buffer, step->anchors->buffer};
-    cl_int result = CL_SUCCESS;
-    *call = "clSetKernelArg";
-    for (cl_uint i = 0; i < 3 && result == CL_SUCCESS; i++)
-        result = d->cl->clSetKernelArg(kernel, i, sizeof buffers[i], &buffers[i]);
-    if (result == CL_SUCCESS)
-        result = d->cl->clSetKernelArg(kernel, 3, sizeof l->arguments, &l->arguments);
-    if (result == CL_SUCCESS)
-        result = d->cl->clSetKernelArg(kernel, 4, l->shared, NULL);
-    return result == CL_SUCCESS
-               ? wcodec_opencl_enqueue(d, q->queue, kernel, l->groups, l->threads, NULL, call)
-               : result;
+    const struct wcodec_opencl_kernel_names names = {.set = "vectors",
+                                                     .define = "WCODEC_VECTORS",
+                                                     .kernels = wcodec_vectors_kernel_names,
+                                                     .count = has_tensor_cores(d) ? ALL : PLAIN,
+                                                     .items = items_of(d),
+                                                     .registers = 128};
+    return wcodec_opencl_set_find(d, &names, &d->vectors, err);
 }
 
 static wcodec_status run(struct wcodec_queue *q, const struct wcodec_vectors_step *step,
@@ -129,13 +66,18 @@ static wcodec_status run(struct wcodec_queue *q, const struct wcodec_vectors_ste
         .items = items_of(d), .units = d->units, .tensor = has_tensor_cores(d)};
     struct wcodec_gpu_vectors_launch l[WCODEC_GPU_VECTORS_LAUNCHES];
     const unsigned count = wcodec_gpu_vectors_launches(step, &form, 0, 0, 0, l);
-    const char *call;
     pthread_mutex_lock(&d->lock);
     wcodec_status status = find(d, err);
     for (unsigned i = 0; i < count && status == WCODEC_OK; i++) {
-        const cl_int result = enqueue(q, step, &l[i], &call);
-        if (result != CL_SUCCESS)
-            status = wcodec_opencl_fail(d, result, call, err);
+        const struct wcodec_opencl_set_launch launch = {
+            .kernel = d->vectors.kernels[l[i].kernel],
+            .buffers = {step->rows->buffer, step->work->buffer, step->anchors->buffer},
+            .arguments = &l[i].arguments,
+            .arguments_size = sizeof l[i].arguments,
+            .shared = l[i].shared,
+            .groups = l[i].groups,
+            .threads = l[i].threads};
+        status = wcodec_opencl_set_enqueue(q, &launch, err);
     }
     pthread_mutex_unlock(&d->lock);
     return status;
