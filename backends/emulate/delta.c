@@ -32,17 +32,6 @@ static void run_patch(struct wcodec_warp *warp, const void *argument)
     wcodec_patch_kernel(warp, argument);
 }
 
-static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_lanes_launch *launch,
-                         wcodec_error *err)
-{
-    struct wcodec_fibers *fibers = wcodec_fibers_create();
-    if (fibers == NULL)
-        return queue->device->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
-    wcodec_lanes_run(fibers, launch);
-    wcodec_fibers_destroy(fibers);
-    return WCODEC_OK;
-}
-
 static wcodec_status hash(struct wcodec_queue *queue, const struct wcodec_tensor_leaves *leaves,
                           wcodec_error *err)
 {
@@ -50,7 +39,7 @@ static wcodec_status hash(struct wcodec_queue *queue, const struct wcodec_tensor
     const struct wcodec_gpu_grid g = wcodec_gpu_leaves(
         leaves, WCODEC_GPU_LEAVES_WARPS, address_of(leaves->elements), address_of(leaves->out), &l);
     const struct wcodec_lanes_launch lanes = {run_leaves, &l, g.groups, g.threads, 0, SEED};
-    return run(queue, &lanes, err);
+    return wcodec_lanes_launch(queue->device->host, &lanes, err);
 }
 
 static wcodec_status patch(struct wcodec_queue *queue, const struct wcodec_tensor_patch *patch,
@@ -60,7 +49,7 @@ static wcodec_status patch(struct wcodec_queue *queue, const struct wcodec_tenso
     const struct wcodec_gpu_grid g = wcodec_gpu_patch(
         patch, WCODEC_GPU_PATCH_WARPS, address_of(patch->elements), address_of(patch->work), &l);
     const struct wcodec_lanes_launch lanes = {run_patch, &l, g.groups, g.threads, g.shared, SEED};
-    return run(queue, &lanes, err);
+    return wcodec_lanes_launch(queue->device->host, &lanes, err);
 }
 
 static void run_find(struct wcodec_warp *warp, const void *argument)
@@ -98,7 +87,7 @@ static wcodec_status run_changes(struct wcodec_queue *queue, enum wcodec_delta_k
         number, c, WCODEC_GPU_CHANGES_WARPS, address_of(c->elements), address_of(c->base),
         address_of(c->work), c->streams != NULL ? address_of(c->streams) : 0, &l);
     const struct wcodec_lanes_launch lanes = {kernel, &l, g.groups, g.threads, g.shared, SEED};
-    return run(queue, &lanes, err);
+    return wcodec_lanes_launch(queue->device->host, &lanes, err);
 }
 
 static wcodec_status find(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,

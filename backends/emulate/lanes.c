@@ -3,6 +3,8 @@
 
 #include "backends/emulate/lanes.h"
 
+#include "backends/backend.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -130,4 +132,15 @@ void wcodec_lanes_run(struct wcodec_fibers *fibers, const struct wcodec_lanes_la
     for (uint32_t i = 0; i < launch->threads; i++)
         free(g->copies[i].copies);
     free(g);
+}
+
+wcodec_status wcodec_lanes_launch(const struct wcodec_host *host,
+                                  const struct wcodec_lanes_launch *launch, wcodec_error *err)
+{
+    struct wcodec_fibers *fibers = wcodec_fibers_create();
+    if (fibers == NULL)
+        return host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
+    wcodec_lanes_run(fibers, launch);
+    wcodec_fibers_destroy(fibers);
+    return WCODEC_OK;
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
+struct wcodec_host;
 struct wcodec_lanes_copies;
 
 /* What a lane knows. Copies of it are good for the same lane. */
@@ -38,6 +39,9 @@ struct wcodec_lanes_launch {
 
 /* Run all groups, in a pseudo-random order. Without memory the process aborts. */
 void wcodec_lanes_run(struct wcodec_fibers *fibers, const struct wcodec_lanes_launch *launch);
+/* The same by fibers of its own. WCODEC_ERROR_MEMORY: there are none. */
+wcodec_status wcodec_lanes_launch(const struct wcodec_host *host,
+                                  const struct wcodec_lanes_launch *launch, wcodec_error *err);
 
 _Noreturn void wcodec_lanes_bad_shared(const struct wcodec_warp *warp, uint32_t address,
                                        size_t size, size_t alignment, const char *file, int line);

@@ -42,17 +42,6 @@ static uint64_t address_of(const struct wcodec_memory *memory)
     return (uint64_t)(uintptr_t)memory->data;
 }
 
-static wcodec_status run(const struct wcodec_device *device,
-                         const struct wcodec_lanes_launch *launch, wcodec_error *err)
-{
-    struct wcodec_fibers *fibers = wcodec_fibers_create();
-    if (fibers == NULL)
-        return device->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
-    wcodec_lanes_run(fibers, launch);
-    wcodec_fibers_destroy(fibers);
-    return WCODEC_OK;
-}
-
 struct coded_run {
     const struct wcodec_device *device;
     wcodec_error *err;
@@ -97,7 +86,7 @@ static wcodec_status multiply(struct wcodec_device *device, uint64_t queue,
                                          &limits, first, &l);
         const struct wcodec_lanes_launch lanes = {run_product, &l,       l.groups,
                                                   l.threads,   l.shared, SEED + first};
-        status = run(device, &lanes, err);
+        status = wcodec_lanes_launch(device->host, &lanes, err);
     }
     return status;
 }
@@ -109,7 +98,7 @@ static wcodec_status decode_rows(struct wcodec_device *device, uint64_t queue,
     (void)queue;
     wcodec_gpu_plan_rows(rows, address_of(rows->memory) + rows->offset, UNITS, SHARED, &l);
     const struct wcodec_lanes_launch lanes = {run_rows, &l, l.groups, l.threads, l.shared, SEED};
-    return run(device, &lanes, err);
+    return wcodec_lanes_launch(device->host, &lanes, err);
 }
 
 static void run_dense(struct wcodec_warp *warp, const void *argument)
@@ -135,7 +124,7 @@ static wcodec_status multiply_dense(struct wcodec_device *device, uint64_t queue
                      : wcodec_gpu_plan_dense(product, elements, WCODEC_DENSE_COLUMNS, first, &l);
         const struct wcodec_lanes_launch lanes = {run_dense, &l,       l.groups,
                                                   l.threads, l.shared, SEED + first};
-        status = run(device, &lanes, err);
+        status = wcodec_lanes_launch(device->host, &lanes, err);
     }
     return status;
 }
@@ -169,14 +158,14 @@ static int launch_encoder(void *opaque, struct wcodec_gpu_encode *l)
     const struct launching *on = opaque;
     const struct wcodec_lanes_launch lanes = {run_encoder, l,         l->groups,
                                               l->threads,  l->shared, SEED};
-    return (int)run(on->device, &lanes, on->err);
+    return (int)wcodec_lanes_launch(on->device->host, &lanes, on->err);
 }
 
 static int launch_rows(void *opaque, struct wcodec_gpu_rows *l)
 {
     const struct launching *on = opaque;
     const struct wcodec_lanes_launch lanes = {run_rows, l, l->groups, l->threads, l->shared, SEED};
-    return (int)run(on->device, &lanes, on->err);
+    return (int)wcodec_lanes_launch(on->device->host, &lanes, on->err);
 }
 
 static uint64_t place_of(const struct wcodec_memory *memory, uint64_t at)

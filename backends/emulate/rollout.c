@@ -80,14 +80,9 @@ static wcodec_status launch(const struct wcodec_host *host, const struct wcodec_
                             void (*lane)(struct wcodec_warp *warp, const void *argument),
                             const struct run *argument, wcodec_error *err)
 {
-    struct wcodec_fibers *fibers = wcodec_fibers_create();
-    if (fibers == NULL)
-        return host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
     const struct wcodec_lanes_launch lanes = {
         lane, argument, groups, p->items, wcodec_gpu_rollout_shared(p), SEED};
-    wcodec_lanes_run(fibers, &lanes);
-    wcodec_fibers_destroy(fibers);
-    return WCODEC_OK;
+    return wcodec_lanes_launch(host, &lanes, err);
 }
 
 static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_ensemble_rollout *rollout,

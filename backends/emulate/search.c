@@ -50,16 +50,13 @@ static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_search_
     struct wcodec_gpu_search_launch l[WCODEC_SEARCH_KERNELS];
     const unsigned count = wcodec_gpu_search_launches(
         step, ITEMS, address_of(step->codes), address_of(step->vectors), address_of(step->work), l);
-    struct wcodec_fibers *fibers = wcodec_fibers_create();
-    if (fibers == NULL)
-        return queue->device->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
-    for (unsigned i = 0; i < count; i++) {
+    wcodec_status status = WCODEC_OK;
+    for (unsigned i = 0; i < count && status == WCODEC_OK; i++) {
         const struct wcodec_lanes_launch lanes = {run_lane,     &l[i],       l[i].groups,
                                                   l[i].threads, l[i].shared, SEED};
-        wcodec_lanes_run(fibers, &lanes);
+        status = wcodec_lanes_launch(queue->device->host, &lanes, err);
     }
-    wcodec_fibers_destroy(fibers);
-    return WCODEC_OK;
+    return status;
 }
 
 const struct wcodec_backend_searches wcodec_emulated_searches = {supports, run};

@@ -62,16 +62,13 @@ static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_vectors
     struct wcodec_gpu_vectors_launch l[WCODEC_GPU_VECTORS_LAUNCHES];
     const unsigned count = wcodec_gpu_vectors_launches(
         step, &form, address_of(step->rows), address_of(step->work), address_of(step->anchors), l);
-    struct wcodec_fibers *fibers = wcodec_fibers_create();
-    if (fibers == NULL)
-        return queue->device->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
-    for (unsigned i = 0; i < count; i++) {
+    wcodec_status status = WCODEC_OK;
+    for (unsigned i = 0; i < count && status == WCODEC_OK; i++) {
         const struct wcodec_lanes_launch lanes = {run_lane,     &l[i],       l[i].groups,
                                                   l[i].threads, l[i].shared, SEED};
-        wcodec_lanes_run(fibers, &lanes);
+        status = wcodec_lanes_launch(queue->device->host, &lanes, err);
     }
-    wcodec_fibers_destroy(fibers);
-    return WCODEC_OK;
+    return status;
 }
 
 const struct wcodec_backend_vectors wcodec_emulated_vectors = {supports, run};
