@@ -182,6 +182,18 @@ static cu_result find_kernel(struct wcodec_device *d, unsigned k)
     return row->family == WCODEC_FAMILY_LATENCY ? set_shared(d, k, d->limits.shared, 100) : 0;
 }
 
+cu_result wcodec_cuda_find(const struct wcodec_device *d, const char *prefix,
+                           const char *const *names, unsigned count, cu_function *functions)
+{
+    cu_result result = 0;
+    for (unsigned k = 0; k < count && result == 0; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "wcodec_%s%s", prefix, names[k]);
+        result = d->cu->module_function(&functions[k], d->module, name);
+    }
+    return result;
+}
+
 static cu_result find_kernels(struct wcodec_device *d)
 {
     d->limits.units = positive(d, CU_ATTRIBUTE_MULTIPROCESSORS);

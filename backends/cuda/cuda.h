@@ -138,6 +138,10 @@ cu_result wcodec_cuda_pinned_allocate(const struct wcodec_device *device, size_t
                                       struct wcodec_memory *memory);
 void wcodec_cuda_pinned_free(const struct wcodec_device *device, struct wcodec_memory *memory);
 
+/* The kernels wcodec_PREFIXNAME. */
+cu_result wcodec_cuda_find(const struct wcodec_device *device, const char *prefix,
+                           const char *const *names, unsigned count, cu_function *functions);
+
 /* Products: product.c. */
 cu_result wcodec_cuda_find_products(struct wcodec_device *device);
 extern const struct wcodec_backend_products wcodec_cuda_products;

@@ -4,17 +4,9 @@
 /* Tensors are hashed, and changed by deltas, where they are (backends/kernels/delta.h). */
 #include "backends/cuda/cuda.h"
 
-#include <stdio.h>
-
 cu_result wcodec_cuda_find_deltas(struct wcodec_device *d)
 {
-    cu_result result = 0;
-    for (unsigned k = 0; k < WCODEC_DELTA_KERNELS && result == 0; k++) {
-        char name[64];
-        snprintf(name, sizeof name, "wcodec_%s", wcodec_delta_kernel_names[k]);
-        result = d->cu->module_function(&d->deltas[k], d->module, name);
-    }
-    return result;
+    return wcodec_cuda_find(d, "", wcodec_delta_kernel_names, WCODEC_DELTA_KERNELS, d->deltas);
 }
 
 static bool supports(struct wcodec_device *device)

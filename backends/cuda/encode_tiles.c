@@ -29,12 +29,8 @@ cu_result wcodec_cuda_find_tile_encoders(struct wcodec_device *d)
         if (result == 0 && fits(d) && k <= WCODEC_TILE_ENCODER_code_any)
             result = allow_shared(d, d->tile_encoders[k]);
     }
-    for (unsigned k = 0; k < WCODEC_MEASURES && result == 0; k++) {
-        char name[64];
-        snprintf(name, sizeof name, "wcodec_%s", wcodec_measure_names[k]);
-        result = d->cu->module_function(&d->measures[k], d->module, name);
-    }
-    return result;
+    return result == 0 ? wcodec_cuda_find(d, "", wcodec_measure_names, WCODEC_MEASURES, d->measures)
+                       : result;
 }
 
 static bool supports(struct wcodec_device *d, const struct wcodec_tiling *tiling)

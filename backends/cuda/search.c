@@ -4,19 +4,12 @@
 /* Search in coded vectors (backends/kernels/search.h). */
 #include "backends/cuda/cuda.h"
 
-#include <stdio.h>
-
 enum { ITEMS = 256 };
 
 cu_result wcodec_cuda_find_searches(struct wcodec_device *d)
 {
-    cu_result result = 0;
-    for (unsigned k = 0; k < WCODEC_SEARCH_KERNELS && result == 0; k++) {
-        char name[64];
-        snprintf(name, sizeof name, "wcodec_search_%s", wcodec_search_kernel_names[k]);
-        result = d->cu->module_function(&d->searches[k], d->module, name);
-    }
-    return result;
+    return wcodec_cuda_find(d, "search_", wcodec_search_kernel_names, WCODEC_SEARCH_KERNELS,
+                            d->searches);
 }
 
 static bool supports(struct wcodec_device *device, const struct wcodec_search_shape *shape)

@@ -4,19 +4,12 @@
 /* Anchors of vectors (backends/kernels/vectors.h). */
 #include "backends/cuda/cuda.h"
 
-#include <stdio.h>
-
 enum { ITEMS = 256 };
 
 cu_result wcodec_cuda_find_vectors(struct wcodec_device *d)
 {
-    cu_result result = 0;
-    for (unsigned k = 0; k < WCODEC_VECTORS_KERNELS && result == 0; k++) {
-        char name[64];
-        snprintf(name, sizeof name, "wcodec_vectors_%s", wcodec_vectors_kernel_names[k]);
-        result = d->cu->module_function(&d->vectors[k], d->module, name);
-    }
-    return result;
+    return wcodec_cuda_find(d, "vectors_", wcodec_vectors_kernel_names, WCODEC_VECTORS_KERNELS,
+                            d->vectors);
 }
 
 static bool supports(struct wcodec_device *device, const struct wcodec_vectors_shape *shape)
