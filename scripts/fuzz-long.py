@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""usage: scripts/fuzz-long.py [-r] [-t SECONDS] [-s SECONDS] [TARGET...]
+"""usage: scripts/fuzz-long.py [-r] [-j NUMBER] [-t SECONDS] [-s SECONDS] [TARGET...]
 
-Fuzzes the targets, or those that are named, by libFuzzer with AddressSanitizer and UBSan, one at a time: -s seconds (60) each, those with the least
+Fuzzes the targets, or those that are named, by libFuzzer with AddressSanitizer and UBSan, -j at a time (1): -s seconds (60) each, those with the least
 time in the table of fuzz/README.md first, until -t seconds (3600) are over. It goes on from build/fuzz-corpus/TARGET, which it keeps, beside the seeds
 of fuzz/corpus/TARGET. Each run's processor time, executions and findings (crashes, leaks, timeouts, memory) are printed; with -r they are added to the
 table. What was found is in build/check-fuzz/TARGET-*. Exit status 1 where anything was. CC (clang) names the compiler, JOBS the parallel jobs of make."""
+import concurrent.futures
 import getopt
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 
 top = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -80,29 +82,54 @@ def fuzz(target, seconds):
     return (used.ru_utime + used.ru_stime) / 3600, int(executed.group(1) if executed else last[-1] if last else 0), child.returncode != 0
 
 
+class Campaign:
+    """What has been done of the targets, by several threads, of which each has one target at a time."""
+
+    def __init__(self, targets, rows, record, seconds):
+        self.left, self.rows, self.record = set(targets), rows, record
+        self.end, self.lock, self.found = time.monotonic() + seconds, threading.Lock(), False
+
+    def take(self):
+        """The target with the least time that nobody has, or None."""
+        with self.lock:
+            if not self.left or time.monotonic() >= self.end:
+                return None
+            target = min(self.left, key=lambda t: (self.rows[t][0], t))
+            self.left.remove(target)
+            return target
+
+    def add(self, target, hours, executions, finding):
+        """What was found ends the target's turns."""
+        with self.lock:
+            r = self.rows[target]
+            self.rows[target] = [r[0] + hours, r[1] + executions, r[2] + finding, 0.0 if finding else r[3] + hours]
+            print("%s: %.1f s, %d executions%s" % (target, 3600 * hours, executions, ", FOUND: see %s/%s.log" % (build, target) if finding else ""), flush=True)
+            self.found |= finding
+            if not finding:
+                self.left.add(target)
+            if self.record:
+                write_table(self.rows)
+
+    def work(self, share):
+        while (target := self.take()) is not None:
+            self.add(target, *fuzz(target, max(1, min(share, int(self.end - time.monotonic())))))
+
+
 def main():
     try:
-        options, names = getopt.getopt(sys.argv[1:], "rt:s:")
+        options, names = getopt.getopt(sys.argv[1:], "rj:t:s:")
         chosen = dict(options)
-        total, share = int(chosen.get("-t", 3600)), int(chosen.get("-s", 60))
+        jobs, total, share = int(chosen.get("-j", 1)), int(chosen.get("-t", 3600)), int(chosen.get("-s", 60))
     except (getopt.GetoptError, ValueError):
         sys.exit(__doc__)
     targets = make()
-    if not set(names) <= set(targets):
+    if jobs < 1 or not set(names) <= set(targets):
         sys.exit(__doc__)
-    rows = read_table(targets)
-    found, end = set(), time.monotonic() + total
-    while time.monotonic() < end and set(names or targets) - found:
-        target = min(set(names or targets) - found, key=lambda t: (rows[t][0], t))
-        hours, executions, finding = fuzz(target, max(1, min(share, int(end - time.monotonic()))))
-        r = rows[target]
-        rows[target] = [r[0] + hours, r[1] + executions, r[2] + finding, 0.0 if finding else r[3] + hours]
-        print("%s: %.1f s, %d executions%s" % (target, 3600 * hours, executions, ", FOUND: see %s/%s.log" % (build, target) if finding else ""), flush=True)
-        if finding:
-            found.add(target)
-        if "-r" in chosen:
-            write_table(rows)
-    sys.exit(1 if found else 0)
+    campaign = Campaign(names or targets, read_table(targets), "-r" in chosen, total)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for worker in [pool.submit(campaign.work, share) for _ in range(jobs)]:
+            worker.result()
+    sys.exit(1 if campaign.found else 0)
 
 
 main()
