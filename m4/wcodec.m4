@@ -97,7 +97,9 @@ for arch in $cuda_archs; do
   AS_CASE([" $known"], [" "], [], [*" sm_$arch "*], [], [AC_MSG_ERROR([$NVCC does not know compute capability $arch; it knows $known])])
   # Of compute capability 9.0 there are only such devices as have all of 9.0a.
   code=$arch
-  AS_CASE(["$arch $($NVCC --help)"], ["90 "*sm_90a*], [code=90a])
+  AS_CASE(["$arch $($NVCC --help)"], ["90 "*sm_90a*],
+          [code=90a
+           AC_DEFINE([HAVE_CUDA_WARPGROUPS], [1], [CUDA's kernels of products by warpgroups are built])])
   cuda_targets="$cuda_targets -gencode arch=compute_$code,code=sm_$code"
 done
 cuda_targets="$cuda_targets -gencode arch=compute_$arch,code=compute_$arch"

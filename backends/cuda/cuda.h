@@ -12,7 +12,7 @@
 #include "backends/gpu/measure.h"
 #include "backends/gpu/kept_product.h"
 #include "backends/gpu/launches.h"
-#include "backends/gpu/product.h"
+#include "backends/gpu/product_wide.h"
 #include "backends/gpu/rollout.h"
 #include "backends/gpu/search.h"
 #include "backends/gpu/vectors.h"
@@ -21,16 +21,6 @@
 #include "backends/cuda/image.h"
 
 #include <pthread.h>
-
-/* Kernels of products_wide.def, and the one that makes their x ready. */
-enum wcodec_wide_number {
-#define WCODEC_WIDE_PRODUCT(name, bits, vectors, helpers) WCODEC_WIDE_##name,
-#include "backends/kernels/products_wide.def"
-#undef WCODEC_WIDE_PRODUCT
-    WCODEC_WIDE_PRODUCTS,
-    WCODEC_WIDE_X = WCODEC_WIDE_PRODUCTS,
-    WCODEC_WIDE_KERNELS
-};
 
 /* What a batch works with: device memory for its descriptors, and pinned host memory from which
  * they are copied and to which faults come back. */
@@ -88,8 +78,8 @@ struct wcodec_device {
     bool clusters;     /* of work-groups */
     bool tensor_cores; /* that take BF16 */
     bool early_launches;
-    bool wide_products;                              /* the kernels of them are there */
-    unsigned wide_clusters[WCODEC_WIDE_CLUSTER + 1]; /* by their size, that run at a time */
+    bool wide_products; /* the kernels of them are there */
+    struct wcodec_gpu_wide_limits wide_limits;
     struct wcodec_cuda_pool pool;
 };
 

@@ -82,10 +82,11 @@ WCODEC_STRUCT_SIZE(wcodec_wide_launch, 144);
 enum {
     WCODEC_WIDE_BANDS = 8,
     WCODEC_WIDE_ROWS = WCODEC_WIDE_BANDS * WCODEC_FIXED_ROWS,
-    WCODEC_WIDE_STAGES = 16, /* most */
-    WCODEC_WIDE_RECORDS = 4, /* most, of a warp */
-    WCODEC_WIDE_CLUSTER = 8, /* most work-groups */
-    WCODEC_WIDE_HEAD = 1024, /* barriers */
+    WCODEC_WIDE_STAGES = 16,     /* most */
+    WCODEC_WIDE_RECORDS = 4,     /* most, of a warp */
+    WCODEC_WIDE_CLUSTER = 8,     /* most work-groups */
+    WCODEC_WIDE_HEAD = 1024,     /* barriers */
+    WCODEC_WIDE_X_THREADS = 256, /* of a work-group that makes x ready */
     WCODEC_WIDE_STRIDE = WCODEC_WIDE_ROWS + WCODEC_PRODUCT_SPARE
 };
 

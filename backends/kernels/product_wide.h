@@ -55,7 +55,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_place(const uint32_t vectors, struct wco
 }
 
 /* Of place `place` of a warp's records: one has come, its outliers are in their array, both have
- * been read. */
+ * been read. All lanes arrive at the last two, each for what it did. */
 #define WCODEC_WIDE_COME 0
 #define WCODEC_WIDE_READY 1
 #define WCODEC_WIDE_READ 2
@@ -83,7 +83,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_open(struct wcodec_warp *warp, const str
         wcodec_barrier_open(w->empty + 8 * thread, WCODEC_WIDE_BANDS * w->launch->shares);
     } else if (thread >= 32 && thread < 32 + pairs) {
         for (uint32_t i = 0; i < 3; i++)
-            wcodec_barrier_open(w->records + 8 * (3 * (thread - 32) + i), 1);
+            wcodec_barrier_open(w->records + 8 * (3 * (thread - 32) + i),
+                                i == WCODEC_WIDE_COME ? 1 : 32);
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     wcodec_sync_warp(warp);
@@ -171,9 +172,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_patch(const uint32_t bits, struct wcodec
     }
     if (listed > 32 || (head & 0x8000))
         wcodec_product_many(bits, warp, own, list, head, listed);
-    wcodec_sync_warp(warp);
-    if (lane == 0)
-        wcodec_barrier_arrive_own(ready);
+    wcodec_barrier_arrive_own(ready);
 }
 
 /* One of `helpers` warps that have records brought and patched, for warps `helper`,
@@ -285,10 +284,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_take(const uint32_t bits, const uint32_t
     }
     wcodec_wide_operands(bits, 0, warp, array, index, a);
     wcodec_wide_operands(bits, 1, warp, array, index, a + 4);
-    wcodec_sync_warp(warp);
-    if (lane == 0)
-        wcodec_barrier_arrive_own(
-            wcodec_wide_barrier(w, own->number, own->place, WCODEC_WIDE_READ));
+    wcodec_barrier_arrive_own(wcodec_wide_barrier(w, own->number, own->place, WCODEC_WIDE_READ));
     if (++own->place == records) {
         own->place = 0;
         own->phase ^= 1;
@@ -447,7 +443,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_multiply(const uint32_t bits, const uint
     for (uint32_t i = 0; i < vectors / 2; i++)
         sums[i] = 0;
     wcodec_wide_tiles(bits, vectors, records, warp, w, sums);
-    wcodec_sync_group(warp); /* all stages have been read */
+    wcodec_sync_part(warp, 0, 32 * WCODEC_WIDE_BANDS); /* all stages have been read */
     wcodec_wide_put(vectors, warp, w, sums);
     wcodec_cluster_sync(warp);
     wcodec_wait_for_launch(warp);
@@ -456,7 +452,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_multiply(const uint32_t bits, const uint
     wcodec_cluster_sync(warp); /* sums have been read, and barriers arrived at */
 }
 
-/* Warps that bring x (the first of them), and records. */
+/* Warps that bring x (the first of them), and records. They end when all is on its way: no barrier
+ * waits for threads that have ended, and memory stays until the last one has. */
 WCODEC_DEVICE_FUNCTION void wcodec_wide_serve(const uint32_t bits, const uint32_t vectors,
                                               const uint32_t records, const uint32_t helpers,
                                               struct wcodec_warp *warp, const struct wcodec_wide *w)
@@ -470,10 +467,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_serve(const uint32_t bits, const uint32_
     } else if (number <= helpers) {
         wcodec_wide_help(bits, records, helpers, warp, w, number - 1);
     }
-    wcodec_sync_warp(warp);
-    wcodec_sync_group(warp);
-    wcodec_cluster_sync(warp);
-    wcodec_cluster_sync(warp);
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_wide_kernel(const uint32_t bits, const uint32_t vectors,

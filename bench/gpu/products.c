@@ -11,9 +11,10 @@
  * products: the median of REPEATS after one. Behind it, of rows of a matrix: all of them decoded,
  * and 4,096 gathered. Then, where the plugin has a library that multiplies, many vectors: by it
  * with decoded matrices, with what is decoded to one place before each product, whole and in four
- * pieces, and with int8; and y = x W straight from the code and by it. WCODEC_CUDA_EARLY_LAUNCHES=0
- * gives CUDA's plain launches, WCODEC_CUDA_WARPGROUPS=1 more than 32 vectors to warpgroups. -s:
- * shapes are smaller by 2^LOG2. */
+ * pieces, straight from the code, without memory to work in (narrow: kernels of few vectors), and
+ * with int8; and y = x W straight from the code and by it. WCODEC_CUDA_EARLY_LAUNCHES=0 gives
+ * CUDA's plain launches, WCODEC_CUDA_WARPGROUPS=0 no kernels of many vectors. -s: shapes are
+ * smaller by 2^LOG2. */
 #include "registry/host.h"
 #include "bench/floats.h"
 #include "bench/random.h"
@@ -216,7 +217,7 @@ static void print_times(struct bench *b)
 }
 
 /* What many vectors are multiplied with. */
-enum way { PLAIN, DECODED, PIECES, STRAIGHT, BYTES, WAYS };
+enum way { PLAIN, DECODED, PIECES, STRAIGHT, WITHOUT, BYTES, WAYS };
 
 struct dense {
     const struct bench *b;
@@ -263,18 +264,19 @@ static void multiply_many(const struct dense *d, unsigned i, enum way way)
     struct wcodec_dense_product p =
         dense_product(d, way == PLAIN || way == BYTES ? d->plain[i] : d->decoded);
     const uint64_t piece = way == PIECES ? (p.rows + 63) / 64 * 16 : p.rows, rows = p.rows;
-    if (way == STRAIGHT) {
-        const struct wcodec_product product = {.fixed = d->b->fixed,
-                                               .memory = d->p->matrices[i],
-                                               .x = p.x,
-                                               .y = p.y,
-                                               .x_stride = p.x_stride,
-                                               .y_stride = p.y_stride,
-                                               .vectors = p.vectors,
-                                               .y_dtype = p.y_dtype,
-                                               .room = d->p->backend->memory_native(d->decoded),
-                                               .room_size = 2 * d->b->rows * d->b->columns,
-                                               .transposed = p.transposed};
+    if (way == STRAIGHT || way == WITHOUT) {
+        const struct wcodec_product product = {
+            .fixed = d->b->fixed,
+            .memory = d->p->matrices[i],
+            .x = p.x,
+            .y = p.y,
+            .x_stride = p.x_stride,
+            .y_stride = p.y_stride,
+            .vectors = p.vectors,
+            .y_dtype = p.y_dtype,
+            .room = way == WITHOUT ? 0 : d->p->backend->memory_native(d->decoded),
+            .room_size = 2 * d->b->rows * d->b->columns,
+            .transposed = p.transposed};
         check(products->multiply(d->p->device, d->p->native, &product, &err), &err);
         return;
     }
@@ -315,7 +317,8 @@ static void compare_many(const struct dense *d)
 
 static void time_many(const struct dense *d)
 {
-    static const char *const names[] = {"plain", "decoded", "in pieces", "straight", "int8"};
+    static const char *const names[] = {"plain",    "decoded", "in pieces",
+                                        "straight", "narrow",  "int8"};
     enum { CALLS = 4 * CHAIN };
     double times[WAYS][REPEATS], first = 0;
     wcodec_error err;
@@ -323,9 +326,11 @@ static void time_many(const struct dense *d)
     printf("  %s%4llu vectors", d->transposed ? "x W, " : "", (unsigned long long)d->vectors);
     for (unsigned turn = 0; turn <= repeats; turn++)
         for (unsigned way = 0; way < WAYS; way++) {
-            const bool left_out = (way == STRAIGHT && d->transposed && d->vectors > 16) ||
-                                  (way == BYTES && d->vectors > 32) ||
-                                  ((way == PIECES || way == BYTES) && d->transposed);
+            const bool left_out =
+                (way == STRAIGHT && d->transposed && d->vectors > 16) ||
+                (way == BYTES && d->vectors > 32) ||
+                (way == WITHOUT && (d->transposed || d->vectors <= 32 || d->vectors > 128)) ||
+                ((way == PIECES || way == BYTES) && d->transposed);
             const double begin = wall();
             for (unsigned i = 0; i < CALLS && !left_out; i++)
                 multiply_many(d, i % CHAIN, (enum way)way);
@@ -349,7 +354,7 @@ static void time_many(const struct dense *d)
 
 static void run_many(const struct bench *b, const struct plugin *p)
 {
-    static const uint64_t many[] = {1, 8, 16, 32, 64, 96, 128, 256, 512, 1024, 2048, 4096};
+    static const uint64_t many[] = {1, 8, 16, 32, 40, 64, 96, 128, 200, 256, 512, 1024, 2048, 4096};
     enum { MOST = 4096, KINDS_OF_MANY = sizeof many / sizeof *many };
     struct dense d = {.b = b, .p = p};
     const uint64_t longer = b->rows > b->columns ? b->rows : b->columns,

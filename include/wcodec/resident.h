@@ -284,18 +284,18 @@ WCODEC_API uint64_t wcodec_resident_linear_work(const wcodec_resident *resident,
  *
  * - x of BF16, no scales, W of BF16 in form FIXED: straight from the code by tensor cores, 32 rows
  *   of x at a time (y = x W: 16). Where the device can, that begins while the launch before it ends
- *   (programmatic dependent launch). On devices of compute capability 9.0 (a build by nvcc), if
- *   WCODEC_CUDA_WARPGROUPS is 1 in the environment, more than 32 rows of y = x W^T, 256 at a time,
- *   in wcodec_linear.work, or in memory of the resident object that is for decoding too.
+ *   (programmatic dependent launch). On devices of compute capability 9.0 (a build by nvcc) more
+ *   than 32 rows of y = x W^T, 256 at a time, in wcodec_linear.work, or in memory of the resident
+ *   object that is for decoding too, unless WCODEC_CUDA_WARPGROUPS is 0 in the environment.
  * - The same in form CODED by WCODEC_TUNE_COMPUTE (rows of whole tiles, x and its stride multiples
  *   of 16), y = x W^T, on CUDA: likewise, 16 rows of x at a time.
- * - All else, and on CUDA more than 64 rows of x (with that: 128, or 256 of matrices
- *   of 2^25 elements, 512 if they have 8192 rows too; CODED 32; y = x W 16, and any of fewer than
- * 8192 columns) where there is cuBLASLt: W is decoded to memory of the resident object
- *   (wcodec_resident_options.decoded), unless it is PLAIN, and multiplied by cuBLASLt where the
- *   types are such that it can (x of W's type, y too or of F32, no scales), else by kernels that
- *   are right, but slow for many vectors. On CUDA that of I8 with x of BF16 takes 8 rows of x at a
- *   time by tensor cores (W of columns that are a multiple of 64, x and its stride multiples of
+ * - All else, and on CUDA more than 64 rows of x (128 of matrices of 8192 rows; so on devices of
+ *   compute capability 9.0 of all, and 256 of matrices of 2^25 elements; CODED 32; y = x W 16, and
+ *   any of fewer than 8192 columns) where there is cuBLASLt: W is decoded to memory of the resident
+ *   object (wcodec_resident_options.decoded), unless it is PLAIN, and multiplied by cuBLASLt where
+ *   the types are such that it can (x of W's type, y too or of F32, no scales), else by kernels
+ * that are right, but slow for many vectors. On CUDA that of I8 with x of BF16 takes 8 rows of x at
+ * a time by tensor cores (W of columns that are a multiple of 64, x and its stride multiples of
  *   16). libcublasLt.so.13 or .12 is looked for when tensors become resident; WCODEC_CUDA_BLAS=0
  *   does without.
  *

@@ -497,10 +497,11 @@ void support_conform(const struct wcodec_backend *backend, struct wcodec_backend
     check_threads(&r);
     if ((r.capabilities & WCODEC_DEVICE_PRODUCTS) && backend->products->keep != NULL)
         support_kept(backend, r.device, 60);
-    if (r.capabilities & WCODEC_DEVICE_PRODUCTS)
+    if (r.capabilities & WCODEC_DEVICE_PRODUCTS) {
         support_products(backend, r.device, 40);
-    if (r.capabilities & WCODEC_DEVICE_PRODUCTS)
+        support_products_wide(backend, r.device, 20);
         support_dense(backend, r.device, 200);
+    }
     if ((r.capabilities & WCODEC_DEVICE_PRODUCTS) && backend->products->measure != NULL)
         support_encoders(backend, r.device, 40);
     if (backend->encoders != NULL)

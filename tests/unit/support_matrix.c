@@ -22,7 +22,26 @@ static uint16_t make_element(uint64_t *seed, int shift, unsigned odd)
     return (uint16_t)((any >> 16 & 0x807f) | (unsigned)(exponent > 0 ? exponent : 0) << 7);
 }
 
-static void make_data(uint64_t *seed, struct support_matrix *m)
+/* Is it no relative element of its row (doc/format.md 6.2)? */
+static bool is_foreign(unsigned element, int shift)
+{
+    const int exponent = (int)(element >> 7 & 255), r = exponent - shift;
+    return shift == WCODEC_FIXED_ZERO_ROW ? (element & 0x7fff) != 0
+           : exponent == 0                ? (element & 0x7f) != 0 && shift != 0
+           : exponent == 255              ? false
+                                          : r < 1 || r > 254;
+}
+
+bool support_matrix_has_foreign(const struct support_matrix *m)
+{
+    for (uint64_t i = 0; i < m->fixed.rows * m->fixed.columns; i++)
+        if (is_foreign(wcodec_load_u16(m->data + 2 * i), (int8_t)m->payload[i / m->fixed.columns]))
+            return true;
+    return false;
+}
+
+/* foreign: such elements may be among them; else zeros are in their places. */
+static void make_data(uint64_t *seed, bool foreign, struct support_matrix *m)
 {
     const struct wcodec_fixed *f = &m->fixed;
     static const unsigned often[] = {0, 0, 8, 100, 1000, 4096};
@@ -35,8 +54,11 @@ static void make_data(uint64_t *seed, struct support_matrix *m)
                         ? least + (int)((any >> 8) % (unsigned)(WCODEC_FIXED_SHIFT_MAX + 1 - least))
                         : (int)((any >> 8) % 5) - 8;
         m->payload[row] = (uint8_t)shift;
-        for (uint64_t i = 0; row < f->rows && i < f->columns; i++)
-            wcodec_store_u16(m->data + 2 * (row * f->columns + i), make_element(seed, shift, odd));
+        for (uint64_t i = 0; row < f->rows && i < f->columns; i++) {
+            const uint16_t element = make_element(seed, shift, odd);
+            wcodec_store_u16(m->data + 2 * (row * f->columns + i),
+                             foreign || !is_foreign(element, shift) ? element : 0);
+        }
     }
 }
 
@@ -60,7 +82,8 @@ static void code(struct support_matrix *m, uint8_t *spilled)
     m->before[f->bands] = f->spilled;
 }
 
-void support_matrix_make(uint64_t *seed, uint64_t rows, uint64_t columns, struct support_matrix *m)
+static void make(uint64_t *seed, uint64_t rows, uint64_t columns, bool foreign,
+                 struct support_matrix *m)
 {
     const uint64_t any = support_random(seed);
     if (rows == 0)
@@ -77,7 +100,7 @@ void support_matrix_make(uint64_t *seed, uint64_t rows, uint64_t columns, struct
     m->payload = calloc(1, (size_t)f->payload_size);
     m->before = malloc((size_t)(f->bands + 1) * sizeof *m->before);
     assert_true(spilled != NULL && m->data != NULL && m->payload != NULL && m->before != NULL);
-    make_data(seed, m);
+    make_data(seed, foreign, m);
     code(m, spilled);
     f->check = wcodec_fixed_shifts_check(f, m->payload);
     const uint64_t front = f->payload_size;
@@ -87,6 +110,17 @@ void support_matrix_make(uint64_t *seed, uint64_t rows, uint64_t columns, struct
     memcpy(m->payload + front, spilled, (size_t)(f->payload_size - front));
     free(spilled);
     assert_int_equal(wcodec_fixed_check_front(f, m->payload, NULL), WCODEC_OK);
+}
+
+void support_matrix_make(uint64_t *seed, uint64_t rows, uint64_t columns, struct support_matrix *m)
+{
+    make(seed, rows, columns, true, m);
+}
+
+void support_matrix_make_relative(uint64_t *seed, uint64_t rows, uint64_t columns,
+                                  struct support_matrix *m)
+{
+    make(seed, rows, columns, false, m);
 }
 
 void support_matrix_free(struct support_matrix *m)

@@ -14,9 +14,17 @@ struct support_matrix {
     uint64_t *before; /* spilled elements before each band, and all */
 };
 
-/* Any shifts, lists and outliers. rows and columns 0: random, some tiles. Free with the other. */
+/* Any shifts, lists and outliers. rows and columns 0: random, some tiles. Free with the last one.
+ */
 void support_matrix_make(uint64_t *seed, uint64_t rows, uint64_t columns, struct support_matrix *m);
+
+/* The same of relative elements alone, as products take them. */
+void support_matrix_make_relative(uint64_t *seed, uint64_t rows, uint64_t columns,
+                                  struct support_matrix *m);
 void support_matrix_free(struct support_matrix *m);
+
+/* Has it elements that are no relative ones (doc/format.md 6.2)? */
+bool support_matrix_has_foreign(const struct support_matrix *m);
 
 /* Some bands and some elements of these, or with `whole` all: sets what a job says of its tensor,
  * its tiles and bytes, and begin and size of its areas. */

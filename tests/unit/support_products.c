@@ -86,21 +86,6 @@ static wcodec_dtype any_dtype(uint64_t *seed)
     return dtypes[support_random(seed) % 3];
 }
 
-/* Has the matrix elements that are no relative element (doc/format.md 6.2)? */
-static bool has_foreign(const struct support_matrix *m)
-{
-    for (uint64_t i = 0; i < m->fixed.rows * m->fixed.columns; i++) {
-        const unsigned element = wcodec_load_u16(m->data + 2 * i), exponent = element >> 7 & 255;
-        const int shift = (int8_t)m->payload[i / m->fixed.columns], r = (int)exponent - shift;
-        if (shift == WCODEC_FIXED_ZERO_ROW ? (element & 0x7fff) != 0
-            : exponent == 0                ? (element & 0x7f) != 0 && shift != 0
-            : exponent == 255              ? false
-                                           : r < 1 || r > 254)
-            return true;
-    }
-    return false;
-}
-
 /* What a sum may differ by from the exact one. Nothing is said of what comes near to overflowing,
  * as the sum does or one in units of the row, of which `relative` is the magnitude. */
 static void check_sum(double sum, double magnitude, double relative, wcodec_dtype dtype, uint64_t k,
@@ -146,13 +131,16 @@ static void check_transposed(const struct products *p, const uint8_t *x,
         }
 }
 
+/* Of large products as many sums as take some tenths of a second, of all rows and vectors. */
 static void check_product(const struct products *p, const uint8_t *x, size_t x_stride,
                           const uint8_t *bias, const struct wcodec_product *product,
                           const uint8_t *y)
 {
-    const uint64_t n = p->m.fixed.rows, k = p->m.fixed.columns;
+    enum { LARGE = 1 << 26 /* elements by vectors */, STEP = 61 };
+    const uint64_t n = p->m.fixed.rows, k = p->m.fixed.columns,
+                   step = n * k * product->vectors < LARGE ? 1 : STEP;
     for (uint64_t v = 0; v < product->vectors; v++)
-        for (uint64_t row = 0; row < n; row++) {
+        for (uint64_t row = v % step; row < n; row += step) {
             double sum = 0, magnitude = 0, relative;
             const int shift = (int8_t)p->m.payload[row];
             for (uint64_t i = 0; i < k; i++) {
@@ -325,22 +313,45 @@ static void decode_rows(struct products *p, bool by_numbers)
     free(out);
 }
 
-/* Products that take many vectors at once, by several work-groups that share vectors and columns:
- * matrices of some bands of 128 rows, and more tiles than parts. */
-static void multiply_wide(struct products *p, unsigned matrices)
+static void begin(struct products *p, struct support_caller *caller)
 {
-    static const uint64_t vectors[] = {33, 64, 65, 128, 250, 300, 520};
-    const struct wcodec_backend_products *products = p->b->products;
+    support_caller_begin(p->b, p->device, caller);
+    p->skew = caller->opencl ? 0 : 2;
+    p->native = caller->native;
+    p->queue = caller->queue;
+}
+
+/* A matrix of so many rows and columns, if its products take many vectors at once. */
+static void multiply_wide(struct products *p, uint64_t rows, uint64_t columns, uint64_t vectors)
+{
+    support_matrix_make_relative(&p->seed, rows, columns, &p->m);
+    p->matrix = put(p, p->m.payload, p->m.fixed.payload_size);
+    if (p->b->products->wide_room(p->device, &p->m.fixed, 64) != 0)
+        multiply(p, vectors, false);
+    p->b->memory_free(p->matrix);
+    support_matrix_free(&p->m);
+}
+
+void support_products_wide(const struct wcodec_backend *backend, struct wcodec_device *device,
+                           unsigned matrices)
+{
+    static const uint64_t vectors[] = {33, 64, 65, 128, 250, 300, 520},
+                          large[][3] = {{17000, 1300, 40},
+                                        {17000, 1300, 100},
+                                        {17000, 1300, 250},
+                                        {300, 7000, 250}};
+    struct products p = {.b = backend, .device = device, .seed = support_seed()};
+    struct support_caller caller;
+    if (backend->products->wide_room == NULL)
+        return;
+    begin(&p, &caller);
     for (unsigned i = 0; i < matrices; i++) {
-        const uint64_t any = support_random(&p->seed);
-        support_matrix_make(&p->seed, 100 + any % 300, 300 + (any >> 16) % 1500, &p->m);
-        const bool wide = products->wide_room(p->device, &p->m.fixed, 64) != 0;
-        p->matrix = put(p, p->m.payload, p->m.fixed.payload_size);
-        if (wide && !has_foreign(&p->m))
-            multiply(p, vectors[i % 7], false);
-        p->b->memory_free(p->matrix);
-        support_matrix_free(&p->m);
+        const uint64_t any = support_random(&p.seed);
+        multiply_wide(&p, 100 + any % 300, 300 + (any >> 16) % 1500, vectors[i % 7]);
     }
+    for (unsigned i = 0; matrices > 20 && i < sizeof large / sizeof *large; i++)
+        multiply_wide(&p, large[i][0], large[i][1], large[i][2]);
+    support_caller_end(backend, &caller);
 }
 
 void support_products(const struct wcodec_backend *backend, struct wcodec_device *device,
@@ -350,21 +361,18 @@ void support_products(const struct wcodec_backend *backend, struct wcodec_device
     struct products p = {.b = backend, .device = device, .seed = support_seed()};
     struct support_caller caller;
     unsigned multiplied = 0;
-    support_caller_begin(backend, device, &caller);
-    p.skew = caller.opencl ? 0 : 2;
-    p.native = caller.native;
-    p.queue = caller.queue;
+    begin(&p, &caller);
     for (unsigned i = 0; i < matrices || multiplied < matrices / 2; i++) {
         support_matrix_make(&p.seed, 0, 0, &p.m);
         /* Few matrices without foreign elements have spilled ones: here one must. */
-        while (i % 8 == 3 && (p.m.fixed.spilled == 0 || has_foreign(&p.m))) {
+        while (i % 8 == 3 && (p.m.fixed.spilled == 0 || support_matrix_has_foreign(&p.m))) {
             support_matrix_free(&p.m);
             support_matrix_make(&p.seed, 0, 0, &p.m);
         }
         p.matrix = put(&p, p.m.payload, p.m.fixed.payload_size);
         decode_rows(&p, false);
         decode_rows(&p, true);
-        if (!has_foreign(&p.m)) {
+        if (!support_matrix_has_foreign(&p.m)) {
             const uint64_t count =
                 i % 2 ? vectors[i / 2 % 9] : 1 + support_random(&p.seed) % VECTORS;
             multiply(&p, count, false);
@@ -374,7 +382,5 @@ void support_products(const struct wcodec_backend *backend, struct wcodec_device
         backend->memory_free(p.matrix);
         support_matrix_free(&p.m);
     }
-    if (backend->products->wide_room != NULL)
-        multiply_wide(&p, matrices / 2);
     support_caller_end(backend, &caller);
 }

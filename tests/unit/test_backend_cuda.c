@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The CUDA plugin of the build tree on every device there is; without one the test is skipped, and
- * says why. "test_backend_cuda small" does little, for checkers that make kernels slow. */
+ * says why. "test_backend_cuda small" does little, for checkers that make kernels slow, "products"
+ * those of matrices at a fixed rate, "wide" some of many vectors. */
 #include "support.h"
 #include "support_conform.h"
 #include "support_hostile.h"
@@ -17,7 +18,22 @@
 #include <string.h>
 
 static const struct wcodec_backend *backend;
-static bool small, only_products;
+static bool small, only_products, only_wide;
+
+/* A build that has warpgroups' kernels takes them on a device that they are for. */
+static void check_warpgroups(struct wcodec_device *device,
+                             const struct wcodec_device_listing *listing)
+{
+#ifdef HAVE_CUDA_WARPGROUPS
+    struct wcodec_fixed f = {.columns = 4096, .bits = 2, .list = 4};
+    assert_int_equal(wcodec_fixed_derive(&f, 4096 * 8192, NULL), WCODEC_OK);
+    if (strstr(listing->driver, "compute capability 9.0") != NULL)
+        assert_true(backend->products->wide_room(device, &f, 64) != 0);
+#else
+    (void)device;
+    (void)listing;
+#endif
+}
 
 static void test_conform(void **state)
 {
@@ -48,8 +64,11 @@ static void test_conform(void **state)
         assert_int_equal(backend->device_open(cuda, i, &device, &err), WCODEC_OK);
         if (wcodec_known_answer_check(backend, device, &wcodec_default_allocator, &err))
             fail_msg("%s", err.text);
-        if (only_products) {
-            support_products(backend, device, 40);
+        check_warpgroups(device, &listing);
+        if (only_products || only_wide) {
+            if (only_products)
+                support_products(backend, device, 40);
+            support_products_wide(backend, device, only_products ? 42 : 14);
             backend->device_close(device);
             continue;
         }
@@ -71,7 +90,8 @@ int main(int argc, char **argv)
     char path[4096];
     small = argc > 1 && strcmp(argv[1], "small") == 0;
     only_products = argc > 1 && strcmp(argv[1], "products") == 0;
-    setenv("WCODEC_CUDA_WARPGROUPS", "1", 1);
+    only_wide = argc > 1 && strcmp(argv[1], "wide") == 0;
+    unsetenv("WCODEC_CUDA_WARPGROUPS");
     snprintf(path, sizeof path, "%s/backends/cuda/.libs/wcodec_cuda.so",
              build != NULL ? build : ".");
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -1,0 +1,126 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "backends/gpu/product_wide.h"
+
+const struct wcodec_wide_row wcodec_wide_rows[WCODEC_WIDE_PRODUCTS] = {
+#define WCODEC_WIDE_PRODUCT(name, bits, vectors, helpers) {#name, bits, vectors, helpers},
+#include "backends/kernels/products_wide.def"
+#undef WCODEC_WIDE_PRODUCT
+};
+
+enum {
+    LEAST = 33, /* vectors: 32 and fewer other kernels take as fast */
+    START = 8   /* tiles that take as long as a work-group's beginning and end */
+};
+
+/* Most vectors that take less time so than after decoding, by a library: of large matrices, and of
+ * others. Measured on an H200 (bench/gpu/README.md, "By warpgroups"). */
+enum { LARGE = 1 << 25 /* elements */, LARGE_MOST = 256, MOST = 128 };
+
+/* Bytes that a block of the kernel's vectors takes when it is ready. */
+static uint64_t block_size(const struct wcodec_fixed *f, unsigned k)
+{
+    return (uint64_t)wcodec_wide_rows[k].vectors * f->across * WCODEC_FIXED_COLUMNS * 2;
+}
+
+/* The kernel with the least blocks that take all vectors, in so much memory; WCODEC_WIDE_PRODUCTS:
+ * there is none. */
+static unsigned kernel_for(const struct wcodec_fixed *f, uint64_t vectors, uint64_t size)
+{
+    unsigned found = WCODEC_WIDE_PRODUCTS;
+    for (unsigned k = 0; k < WCODEC_WIDE_PRODUCTS; k++)
+        if (wcodec_wide_rows[k].bits == f->bits && block_size(f, k) <= size) {
+            found = k;
+            if (wcodec_wide_rows[k].vectors >= vectors)
+                break;
+        }
+    return found;
+}
+
+uint64_t wcodec_gpu_wide_room(const struct wcodec_fixed *f, uint64_t vectors)
+{
+    if (vectors < LEAST || vectors > (f->rows * f->columns < LARGE ? MOST : LARGE_MOST))
+        return 0;
+    const unsigned k = kernel_for(f, vectors, UINT64_MAX);
+    const uint64_t each = wcodec_wide_rows[k].vectors;
+    return (vectors + each - 1) / each * block_size(f, k);
+}
+
+bool wcodec_gpu_takes_wide(const struct wcodec_product *p)
+{
+    return !p->transposed && p->room != 0 && p->vectors >= LEAST &&
+           kernel_for(p->fixed, 1, p->room_size) != WCODEC_WIDE_PRODUCTS;
+}
+
+/* Work-groups of a cluster: of those shapes the one that ends first, if work-groups take as long as
+ * they have tiles; those that share x if that is no matter. */
+static void divide(const struct wcodec_gpu_wide_limits *limits, const struct wcodec_fixed *f,
+                   uint64_t blocks, struct wcodec_gpu_wide *l)
+{
+    const uint64_t tall = (f->bands + WCODEC_WIDE_BANDS - 1) / WCODEC_WIDE_BANDS;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t shares = tall > 1 ? 2 : 1; shares > 0; shares--)
+        for (uint32_t parts = 1; parts * shares <= WCODEC_WIDE_CLUSTER && parts <= f->across;
+             parts++) {
+            const uint64_t at_once = limits->clusters[parts * shares],
+                           clusters = (tall + shares - 1) / shares * blocks;
+            if (at_once == 0)
+                continue;
+            const uint64_t turns = (clusters + at_once - 1) / at_once,
+                           time = turns * ((f->across + parts - 1) / parts + START);
+            if (time >= least)
+                continue;
+            least = time;
+            l->cluster = parts * shares;
+            l->groups = (uint32_t)(clusters * l->cluster);
+            l->arguments.product.parts = parts;
+            l->arguments.shares = shares;
+        }
+}
+
+/* As many stages of x as there is room for. */
+static void stage(const struct wcodec_gpu_wide_limits *limits, const struct wcodec_fixed *f,
+                  struct wcodec_gpu_wide *l)
+{
+    const struct wcodec_wide_row *row = &wcodec_wide_rows[l->kernel];
+    const uint32_t warps = WCODEC_WIDE_BANDS * wcodec_wide_records(row->vectors) *
+                           wcodec_wide_record(row->bits, f->list),
+                   each = 128 * row->vectors,
+                   fit = (limits->shared - WCODEC_WIDE_HEAD - warps) / each;
+    l->arguments.stages = fit < WCODEC_WIDE_STAGES ? fit : WCODEC_WIDE_STAGES;
+    l->threads = WCODEC_WIDE_THREADS(row->helpers);
+    l->shared = WCODEC_WIDE_HEAD + l->arguments.stages * each + warps;
+}
+
+uint64_t wcodec_gpu_plan_wide(const struct wcodec_product *p, uint64_t matrix,
+                              const struct wcodec_gpu_wide_limits *limits, uint64_t first,
+                              struct wcodec_gpu_wide *l)
+{
+    const struct wcodec_fixed *f = p->fixed;
+    const struct wcodec_gpu_product_limits any = {1, WCODEC_PRODUCT_WARPS, UINT32_MAX,
+                                                  WCODEC_PRODUCT_DIRECT_VECTORS};
+    struct wcodec_gpu_product product;
+    uint64_t vectors = p->vectors - first;
+    const unsigned k = kernel_for(f, vectors, p->room_size);
+    const uint64_t each = wcodec_wide_rows[k].vectors, size = block_size(f, k),
+                   most = p->room_size / size;
+    uint64_t blocks = (vectors + each - 1) / each;
+    /* What is left over in a block has a kernel of its own. */
+    if (blocks > 1 && vectors % each != 0 && vectors % each <= each / 2)
+        blocks--;
+    blocks = blocks < most ? blocks : most;
+    vectors = vectors < blocks * each ? vectors : blocks * each;
+    wcodec_gpu_plan_product(p, matrix, &any, first, &product);
+    *l = (struct wcodec_gpu_wide){.kernel = k,
+                                  .arguments = {.product = product.arguments,
+                                                .blocks = p->room,
+                                                .block_size = size,
+                                                .vectors = (uint32_t)each}};
+    l->arguments.product.vectors = (uint32_t)vectors;
+    l->x_groups = (uint32_t)((blocks * each * f->across * 4 + WCODEC_WIDE_X_THREADS - 1) /
+                             WCODEC_WIDE_X_THREADS);
+    divide(limits, f, blocks, l);
+    stage(limits, f, l);
+    return vectors;
+}
