@@ -127,7 +127,7 @@ def compress(
     if status != c.WCODEC_OK:
         raise error_of(status, error, files=[path])
     if bases is not None:
-        os.chmod(out, _mode_by(os.stat(out), bases.paths()))
+        _narrow(out, bases.paths())
     return {
         "path": path,
         "output": out,
@@ -153,6 +153,14 @@ def _mode_by(found: os.stat_result, bases: Sequence[str]) -> int:
             if base.st_gid != found.st_gid:  # its group is another
                 mode &= ~0o070 | (mode & 0o007) << 3
     return mode
+
+
+def _narrow(path: str, bases: Sequence[str]) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        os.fchmod(handle, _mode_by(os.fstat(handle), bases))
+    finally:
+        os.close(handle)
 
 
 def _spare(out: str, bases: Sequence[str]) -> None:

@@ -5,11 +5,12 @@ mirror is a complete model folder; as the command does it."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from ._errors import (
@@ -18,6 +19,7 @@ from ._errors import (
     LimitError,
     MissingFileError,
     UsageError,
+    WcodecError,
     file_error,
 )
 from ._open import read_index
@@ -67,7 +69,6 @@ def _looks_random(text: str) -> bool:
 def _make_like(path: str, source: str) -> None:
     """A folder, if there is none, in which nobody may do more than in `source`."""
     found = os.stat(source)
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
@@ -79,6 +80,58 @@ def _make_like(path: str, source: str) -> None:
         give_mode(handle, found.st_mode & 0o777 | 0o700, found.st_gid)
     finally:
         os.close(handle)
+
+
+class _Folder:
+    """A folder of the mirror, which stays what it was when it was opened: whoever may write above
+    it can put a link in its place."""
+
+    def __init__(self, path: str, handle: int) -> None:
+        self.path = path
+        self._handle = handle
+        known = f"/proc/self/fd/{handle}"
+        self._place = known if os.path.isdir(known) else path
+
+    def __enter__(self) -> _Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)
+
+    @contextlib.contextmanager
+    def place(self, name: str) -> Iterator[str]:
+        """Where a file of it can be written; errors have the file's own path."""
+        try:
+            yield os.path.join(self._place, name)
+        except WcodecError as error:
+            file = None if error.file is None else self._named(error.file)
+            raise type(error)(self._named(error.text), file=file, tensor=error.tensor) from None
+        except OSError as error:
+            raise file_error(error, self._named(str(error.filename or name))) from None
+
+    def _named(self, text: str) -> str:
+        return text.replace(os.path.join(self._place, ""), os.path.join(self.path, ""))
+
+    def enter(self, name: str, source: str) -> _Folder:
+        """A folder in this one, made like `source` if there is none."""
+        path = os.path.join(self.path, name)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        with self.place(name) as there:
+            try:
+                _make_like(there, source)
+                return _Folder(path, os.open(there, flags))
+            except OSError:
+                if os.path.islink(there):
+                    text = f"{there}: is a symbolic link, which is not followed"
+                    raise UsageError(text, file=there) from None
+                raise
+
+
+def _root(path: str, source: str) -> _Folder:
+    """Of the mirror: links to it are followed."""
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    _make_like(path, source)
+    return _Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 
 def check_index(path: str) -> None:
@@ -109,16 +162,19 @@ class Mirror:
             raise UsageError(f"{text}; input and output must be apart", file=self.target)
         files = []
         try:
-            _make_like(self.target, self.source)
-            for relative in self._below("", 0):
-                original = os.path.join(self.source, relative)
-                name = name_of(relative)
-                if name is not None:
-                    files.append(make(original, os.path.join(self.target, name)))
-                elif self._is_taken(relative, name_of):
-                    self._leave_out(original, "its name is that of a file that is compressed")
-                else:
-                    self._copy(original, os.path.join(self.target, relative))
+            with (
+                _root(self.target, self.source) as root,
+                contextlib.closing(self._below(root, "", 0)) as below,
+            ):
+                for relative, folder in below:
+                    original = os.path.join(self.source, relative)
+                    name = name_of(relative)
+                    if name is not None:
+                        files.append(self._made(make, original, folder, os.path.basename(name)))
+                    elif self._is_taken(relative, name_of):
+                        self._leave_out(original, "its name is that of a file that is compressed")
+                    else:
+                        self._copy(original, folder)
         except OSError as error:
             if isinstance(error, FileError):
                 raise
@@ -131,8 +187,15 @@ class Mirror:
             "left_out": self._left_out,
         }
 
-    def _below(self, relative: str, depth: int) -> Iterator[str]:
-        """Files in order of their names; folders are made in the mirror when they are met."""
+    @staticmethod
+    def _made(make: Make, original: str, folder: _Folder, name: str) -> dict[str, Any]:
+        with folder.place(name) as place:
+            return {**make(original, place), "output": os.path.join(folder.path, name)}
+
+    def _below(
+        self, folder: _Folder, relative: str, depth: int
+    ) -> Generator[tuple[str, _Folder], None, None]:
+        """Files in order of their names, each with the folder of the mirror that it belongs in."""
         for name in sorted(os.listdir(os.path.join(self.source, relative))):
             below = os.path.join(relative, name)
             path = os.path.join(self.source, below)
@@ -143,7 +206,7 @@ class Mirror:
             if stat.S_ISREG(mode) and _is_temporary(path):
                 self._leave_out(path, "a temporary file of a run that was ended")
             elif stat.S_ISREG(mode):
-                yield below
+                yield below, folder
             elif not stat.S_ISDIR(mode):
                 self._leave_out(path, "neither a file nor a folder")
             elif os.path.islink(path):
@@ -153,12 +216,8 @@ class Mirror:
             elif depth >= MAX_DEPTH:
                 raise LimitError(f"{path}: folders are nested too deeply", file=path)
             else:
-                made = os.path.join(self.target, below)
-                if os.path.islink(made):
-                    text = f"{made}: is a symbolic link, which is not followed"
-                    raise UsageError(text, file=made)
-                _make_like(made, path)
-                yield from self._below(below, depth + 1)
+                with folder.enter(name, path) as made:
+                    yield from self._below(made, below, depth + 1)
 
     def _is_taken(self, relative: str, name_of: Callable[[str], str | None]) -> bool:
         """Whether another file of the folder is made with this one's name."""
@@ -170,23 +229,29 @@ class Mirror:
         self._left_out[path] = why
         log.warning("%s: left out: %s", path, why)
 
-    def _copy(self, source: str, target: str) -> None:
-        if os.path.lexists(target) and not self._force:
-            import filecmp
+    def _copy(self, source: str, folder: _Folder) -> None:
+        name = os.path.basename(source)
+        with folder.place(name) as place:
+            if os.path.lexists(place) and not self._force:
+                import filecmp
 
-            there = os.path.isfile(target) and not os.path.islink(target)
-            if not there or not filecmp.cmp(source, target, shallow=False):
-                text = f"{target} is there already: give force=True to replace it"
-                raise ExistsError(text, file=target)
-        else:
-            with open(source, "rb") as file:
-                found = os.fstat(file.fileno())
+                there = os.path.isfile(place) and not os.path.islink(place)
+                if not there or not filecmp.cmp(source, place, shallow=False):
+                    text = f"{place} is there already: give force=True to replace it"
+                    raise ExistsError(text, file=place)
+            else:
+                _copy_file(source, place)
+        self._copied.append(os.path.join(folder.path, name))
 
-                def finish(handle: int) -> None:
-                    give_mode(handle, found.st_mode & 0o777, found.st_gid)
-                    os.utime(handle, ns=(found.st_atime_ns, found.st_mtime_ns))
 
-                with replacing(target, finish) as sink:
-                    while data := file.read(1 << 20):
-                        sink(memoryview(data))
-        self._copied.append(target)
+def _copy_file(source: str, target: str) -> None:
+    with open(source, "rb") as file:
+        found = os.fstat(file.fileno())
+
+        def finish(handle: int) -> None:
+            give_mode(handle, found.st_mode & 0o777, found.st_gid)
+            os.utime(handle, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+        with replacing(target, finish) as sink:
+            while data := file.read(1 << 20):
+                sink(memoryview(data))

@@ -5,6 +5,7 @@
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import wcodec
 import wcodec.numpy
 from conftest import TOP, run, safetensors_bytes, weights
+from wcodec import _mirror
 
 
 @pytest.fixture
@@ -329,6 +331,42 @@ def test_what_a_mirror_does_not_overwrite(pipeline, tmp_path):
     for target in (pipeline, pipeline / "new", tmp_path):
         with pytest.raises(wcodec.UsageError, match="must be apart"):
             wcodec.compress(pipeline, target)
+
+
+@pytest.mark.parametrize("coded", [True, False])
+def test_links_that_come_into_a_mirror_lead_nowhere(pipeline, tmp_path, monkeypatch, coded):
+    """Whoever may write in a mirror puts a link in a folder's place while it is filled."""
+    target, outside, kept = tmp_path / "made", tmp_path / "outside", tmp_path / "kept"
+    outside.mkdir()
+    if not coded:
+        pipeline = wcodec.compress(pipeline, recursive=True)["output"]
+    given = _mirror.give_mode
+
+    def give_mode(handle, *rest):
+        given(handle, *rest)
+        if os.path.isdir(target / "unet" / "deep") and not kept.exists():
+            os.rename(target / "unet", kept)
+            os.symlink(outside, target / "unet")
+
+    monkeypatch.setattr(_mirror, "give_mode", give_mode)
+    run = wcodec.compress if coded else wcodec.decompress
+    made = run(pipeline, target, recursive=True)
+    assert os.listdir(outside) == []
+    assert str(target / "unet" / "notes") in made["copied"]
+    assert {os.path.dirname(file["output"]) for file in made["files"]} == {
+        str(target), str(target / "unet"), str(target / "unet" / "deep")
+    }  # fmt: skip
+    names = {name.removesuffix(".wcodec") for name in contents(kept)}
+    assert names >= {"b.safetensors", "config.json", "notes", "deep/c.safetensors", "deep/notes"}
+
+
+def test_errors_of_a_mirror_name_its_files(pipeline, tmp_path):
+    made = tmp_path / "pipe.wcodec"
+    for name in ("unet/deep/c.safetensors.wcodec", "unet/notes"):
+        (made / name).mkdir(parents=True)
+        with pytest.raises(wcodec.WcodecError, match=f"^{re.escape(str(made / name))}"):
+            wcodec.compress(pipeline, recursive=True, force=True)
+        (made / name).rmdir()
 
 
 def test_names_of_outputs(original, tmp_path, monkeypatch):
