@@ -7,13 +7,21 @@ from __future__ import annotations
 import ctypes
 import importlib
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import _declarations as c
 from ._context import Context, Watch
-from ._errors import CorruptError, FileError, MissingFileError, UnsupportedError, UsageError
+from ._errors import (
+    CorruptError,
+    FileError,
+    LimitError,
+    MissingFileError,
+    UnsupportedError,
+    UsageError,
+)
 from ._library import lib
 
 StorageOptions = Mapping[str, Any] | None
@@ -27,6 +35,9 @@ PAUSES = (0.2, 0.6, 1.8)
 
 SILENCE = 30.0
 """Seconds without a byte of a web server's after which a request has failed."""
+
+INDEX_MOST = 64 << 20
+"""Bytes of an index, which takes some 100 for each tensor."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::|://)")
 # What trying again would not change.
@@ -76,7 +87,10 @@ class Remote:
 
         why = 'it has no "weight_map" of names'
         try:
-            text = _tried(lambda: self._fs.cat_file(path), self.url)
+            text = _tried(lambda: _get(self._fs, path, 0, INDEX_MOST + 1, True), self.url)
+            if len(text) > INDEX_MOST:
+                most = f"an index of more than {INDEX_MOST} bytes"
+                raise LimitError(f"{self.url}: {most}", file=self.url)
             names: dict[str, str] = json.loads(text)["weight_map"]
             shards = sorted(set(names.values()))
             wrong = [name for name in shards if "/" in name or "\0" in name or not name]
@@ -182,13 +196,49 @@ def _tried(call: Callable[[], Any], name: str) -> Any:
     raise AssertionError
 
 
+def _get(fs: Any, path: str, offset: int, size: int, whole: bool) -> bytes:
+    """Bytes of a file; one more than was asked for stands for all more that a server sends.
+
+    whole: the file has no more than these: a web server is asked for all of it.
+    """
+    client = sys.modules.get("fsspec.implementations.http")
+    if client is None or not isinstance(fs, client.HTTPFileSystem):
+        data: bytes = fs.cat_file(path, start=offset, end=offset + size)
+        return data
+    asyn = importlib.import_module("fsspec.asyn")
+    got: bytes = asyn.sync(fs.loop, _get_by_http, fs, path, offset, size, whole)
+    return got
+
+
+async def _get_by_http(fs: Any, path: str, offset: int, size: int, whole: bool) -> bytes:
+    """As HTTPFileSystem.cat_file(), which would read all that is sent before it looks at it."""
+    options = dict(fs.kwargs)
+    if not whole:
+        asked = {"Range": f"bytes={offset}-{offset + size - 1}"}
+        options["headers"] = {**options.get("headers", {}), **asked}
+    session = await fs.set_session()
+    async with session.get(fs.encode_url(path), **options) as answer:
+        if answer.status == 404:
+            raise FileNotFoundError(path)
+        answer.raise_for_status()
+        if not whole and answer.status != 206:
+            raise NotImplementedError("the server gives the whole file: it ignores ranges")
+        data = bytearray()
+        while len(data) <= size:
+            more = await answer.content.read(size + 1 - len(data))
+            if not more:
+                break
+            data += more
+    return bytes(data)
+
+
 def _reading(fs: Any, file: RemoteFile, stopped: Callable[[], bool]) -> Callable[..., int]:
     """A wcodec_read_at_fn. Runs in threads of the library's; exceptions end here."""
 
     def ask(offset: int, size: int) -> bytes:
-        data: bytes = fs.cat_file(file.path, start=offset, end=offset + size)
+        data = _get(fs, file.path, offset, size, size == file.size)
         if len(data) > size:
-            raise NotImplementedError(f"the server gave {len(data)} bytes: it ignores ranges")
+            raise NotImplementedError("the server gave more bytes than it was asked for")
         if len(data) < size:
             raise EOFError(f"the server gave {len(data)} bytes")
         return data

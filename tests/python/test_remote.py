@@ -64,6 +64,7 @@ class Server:
         self.fault = None
         self.left = 0  # requests that the fault still meets; -1: all
         self.ignores_ranges = self.hides_size = False
+        self.sent_too_much = 0  # bytes of an answer without end
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -118,6 +119,9 @@ class Server:
             request.send_response(206)
             said = f"bytes {begin}-{end - 1}/{len(self.content)}"
             request.send_header("Content-Range", said)
+        if fault == "endless":
+            self.send_endlessly(request)
+            return
         if fault == "short":  # an answer that is whole, and has less than was asked for
             body = body[: len(body) // 2]
         request.send_header("Content-Length", str(len(body)))
@@ -127,6 +131,14 @@ class Server:
             body = body[: len(body) // 2]
         with contextlib.suppress(OSError):
             request.wfile.write(body)
+
+    def send_endlessly(self, request):
+        request.send_header("Connection", "close")
+        request.end_headers()
+        request.close_connection = True
+        with contextlib.suppress(OSError):
+            while self.sent_too_much < 256 << 20:
+                self.sent_too_much += request.connection.send(bytes(1 << 16))
 
     def close(self):
         self.server.shutdown()
@@ -263,6 +275,25 @@ def test_whole_files_only(server):
     server.hides_size = True
     with pytest.raises(wcodec.WcodecError, match=r"how long it is|not ranges"):
         wcodec.safe_open(server.url)
+
+
+@pytest.mark.parametrize("ignores_ranges", [False, True])
+def test_answers_without_end(server, ignores_ranges):
+    """No more is taken than was asked for, and what connections hold."""
+    server.fault, server.left, server.ignores_ranges = "endless", -1, ignores_ranges
+    text = "it ignores ranges" if ignores_ranges else "more bytes than"
+    with pytest.raises(wcodec.FileError, match=text):
+        wcodec.safe_open(server.url)
+    assert server.sent_too_much < 64 << 20
+
+
+def test_index_without_end(server, monkeypatch):
+    monkeypatch.setattr(_remote, "INDEX_MOST", 1 << 20)
+    server.fault, server.left = "endless", -1
+    url = server.url.replace("m.wcodec", "m.safetensors.index.json")
+    with pytest.raises(wcodec.LimitError, match=r"index\.json: an index of more than 1048576"):
+        wcodec.safe_open(url)
+    assert server.sent_too_much < 64 << 20
 
 
 def test_other_bytes(coded):
