@@ -7,8 +7,8 @@ import re
 import shutil
 
 import pytest
+import ranks
 import wcodec
-from conftest import run
 
 torch = pytest.importorskip("torch")
 dcp = pytest.importorskip("torch.distributed.checkpoint")
@@ -247,7 +247,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from wcodec.engines.distributed import WcodecStorageReader, WcodecStorageWriter
 
-rank, folder = int(sys.argv[1]), sys.argv[2]
+rank, folder = int(sys.argv[1]), sys.argv[3]
 dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
 mesh = init_device_mesh("cpu", (2,))
 sizes = {"rows": (30, 8), "odd": (5, 7), "one": (1, 6), "flat": (9,)}
@@ -271,27 +271,13 @@ for layout in layouts:
         assert torch.equal(*local), (rank, layout, name)
 dist.barrier()
 dist.destroy_process_group()
-print("good")
 """
 
 
 def test_two_ranks(tmp_path, caplog):
     if not torch.distributed.is_gloo_available():
         pytest.skip("torch is without gloo")
-    made = run(
-        """
-        import subprocess, sys
-        program, folder = sys.argv[1:]
-        ranks = [
-            subprocess.Popen([sys.executable, "-c", program, str(rank), folder]) for rank in (0, 1)
-        ]
-        sys.exit(max(rank.wait(100) for rank in ranks))
-        """,
-        RANK,
-        tmp_path,
-        OMP_NUM_THREADS="1",
-    )
-    assert made.stdout.count("good") == 2
+    ranks.expect_good(RANK, 2, tmp_path)
     files = sorted((tmp_path / "a").glob("*.wcodec"))
     assert [path.name[:11] for path in files] == ["shard-00001", "shard-00002"]
     # One process reads what two have written.
@@ -314,7 +300,7 @@ import torch, torch.distributed as dist, torch.distributed.checkpoint as dcp
 from torch.distributed.fsdp import fully_shard
 from wcodec.engines.distributed import WcodecStorageReader, WcodecStorageWriter
 
-rank, folder, world = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+rank, world, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 dist.init_process_group("gloo", init_method=f"file://{folder}/store{world}", rank=rank,
                         world_size=world)
 def network(seed):
@@ -338,7 +324,6 @@ for name, tensor in model.state_dict().items():
     assert torch.equal(tensor.full_tensor(), original.state_dict()[name]), name
 dist.barrier()
 dist.destroy_process_group()
-print("good")
 """
 
 
@@ -348,20 +333,5 @@ def test_saved_by_four_loaded_by_others(tmp_path):
     if not hasattr(torch.distributed.fsdp, "fully_shard"):
         pytest.skip("torch without fully_shard()")
     for world in (4, 3, 2, 1):
-        made = run(
-            """
-            import subprocess, sys
-            program, folder, world = sys.argv[1:]
-            ranks = [
-                subprocess.Popen([sys.executable, "-c", program, str(rank), folder, world])
-                for rank in range(int(world))
-            ]
-            sys.exit(max(rank.wait(100) for rank in ranks))
-            """,
-            SAVED_BY_FOUR,
-            tmp_path,
-            world,
-            OMP_NUM_THREADS="1",
-        )
-        assert made.stdout.count("good") == world
+        ranks.expect_good(SAVED_BY_FOUR, world, tmp_path)
     assert len(list((tmp_path / "a").glob("*.wcodec"))) == 4

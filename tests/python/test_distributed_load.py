@@ -5,10 +5,9 @@ that fail, see other files, or are killed."""
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
+import ranks
 
 torch = pytest.importorskip("torch")
 ours = pytest.importorskip("wcodec.torch")
@@ -61,40 +60,8 @@ def coded(tmp_path_factory):
     return path
 
 
-def start(code, folder, world):
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
-        "OMP_NUM_THREADS": "1",
-    }
-    return [
-        subprocess.Popen(
-            [sys.executable, "-c", BEGIN + code, str(rank), str(world), str(folder)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for rank in range(world)
-    ]
-
-
-def ended(processes, limit=120):
-    """Outputs of all ranks; none hangs."""
-    try:
-        return [process.communicate(timeout=limit) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-
-
-def expect_good(code, folder, world):
-    processes = start(code + "\nprint('good')\n", folder, world)
-    results = ended(processes)
-    errors = "\n".join(err for _, err in results)
-    for (out, _), process in zip(results, processes):
-        assert out == "good\n", errors
-        assert process.returncode == 0, errors
+def expect_good(code, folder, world, fresh=False):
+    ranks.expect_good(BEGIN + code, world, folder, fresh)
 
 
 @pytest.fixture
@@ -129,7 +96,7 @@ same(got["layers.0.o.bias"], expected["layers.0.o.bias"])
 
 @pytest.mark.parametrize("world", [1, 2, 4])
 def test_plans(folder, world):
-    expect_good(PLANS, folder, world)
+    expect_good(PLANS, folder, world, fresh=world == 2)
 
 
 def test_small_batches(folder):
@@ -433,8 +400,8 @@ except wcodec.CancelledError as error:
     assert stopped == (["cancel", "finish"] if when == "waited for" else []), stopped
     print(str(error).splitlines()[0], time.time() - float(open(folder + "/killed").read()) < 10)
 """
-    processes = start(code, folder, 4)
-    results = ended(processes)
+    processes = ranks.start(BEGIN + code, 4, folder)
+    results = ranks.ended(processes)
     for rank, (out, err) in enumerate(results):
         if rank == 2:
             assert processes[rank].returncode == -signal.SIGKILL
