@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(32 * WCODEC_INT8_WARPS, 4)
 }
 
 #define WCODEC_TILE_ENCODER(name, element_log2, raw, profile) \
-    extern "C" __global__ void __launch_bounds__(256, 4) \
+    extern "C" __global__ void __launch_bounds__(512, 2) \
         wcodec_##name(const __grid_constant__ wcodec_coder_launch launch) \
     { \
         struct wcodec_warp warp; \

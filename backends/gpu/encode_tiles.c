@@ -8,6 +8,7 @@ enum {
      * second all warps are needed. */
     JOINED = 4,
     JOINED_ALONE = 1 << 13,
+    MANY = 1 << 12, /* tiles for which work-groups have more warps */
     ENCODER_GROUPS = 4
 };
 
@@ -20,8 +21,8 @@ const struct wcodec_tile_encoder_row wcodec_tile_encoder_rows[WCODEC_TILE_ENCODE
 #undef WCODEC_TILE_STEP
 };
 
-const struct wcodec_gpu_tiles_form wcodec_gpu_tiles_usual = {WCODEC_GPU_TILES_WARPS,
-                                                             WCODEC_CODER_COPIES_LOG2, false};
+const struct wcodec_gpu_tiles_form wcodec_gpu_tiles_usual = {
+    WCODEC_GPU_TILES_WARPS, WCODEC_GPU_TILES_WARPS_MANY, WCODEC_CODER_COPIES_LOG2, false};
 
 static const struct wcodec_field *coded_field(const struct wcodec_tiling *t)
 {
@@ -137,9 +138,10 @@ arguments_of(const struct wcodec_tensor_coding *coding,
     return a;
 }
 
-static uint32_t groups_of(const struct wcodec_gpu_tiles_form *form, uint64_t tasks)
+static void divide(struct wcodec_gpu_tiles *l, uint32_t warps, uint64_t tasks)
 {
-    return (uint32_t)((tasks + form->warps - 1) / form->warps);
+    l->groups = (uint32_t)((tasks + warps - 1) / warps);
+    l->threads = 32 * warps;
 }
 
 int wcodec_gpu_code_tiles(const struct wcodec_tensor_coding *coding,
@@ -150,19 +152,20 @@ int wcodec_gpu_code_tiles(const struct wcodec_tensor_coding *coding,
 {
     const uint64_t tiles = coding->tiling->tiles,
                    ranges = (tiles >> wcodec_tensor_work(coding->tiling).range_log2) + 1;
-    struct wcodec_gpu_tiles l = {.kernel = kernel_of(coding->tiling, form->any),
-                                 .groups = groups_of(form, tiles),
-                                 .threads = 32 * form->warps,
-                                 .shared =
-                                     WCODEC_GPU_TILES_SHARED_OF(form->warps, form->copies_log2),
+    const unsigned kernel = kernel_of(coding->tiling, form->any);
+    const uint32_t warps =
+        tiles < MANY || kernel == WCODEC_TILE_ENCODER_code_any ? form->warps : form->many;
+    struct wcodec_gpu_tiles l = {.kernel = kernel,
+                                 .shared = WCODEC_GPU_TILES_SHARED_OF(warps, form->copies_log2),
                                  .arguments = arguments_of(coding, address)};
+    divide(&l, warps, tiles);
     int result = launch(opaque, &l);
     l.kernel = WCODEC_TILE_ENCODER_code_sums;
-    l.groups = groups_of(form, ranges);
     l.shared = 0;
+    divide(&l, form->warps, ranges);
     if (result == 0)
         result = launch(opaque, &l);
     l.kernel = WCODEC_TILE_ENCODER_code_join;
-    l.groups = groups_of(form, tiles < JOINED_ALONE ? tiles : (tiles + JOINED - 1) / JOINED);
+    divide(&l, form->warps, tiles < JOINED_ALONE ? tiles : (tiles + JOINED - 1) / JOINED);
     return result == 0 ? launch(opaque, &l) : result;
 }

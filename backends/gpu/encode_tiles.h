@@ -22,16 +22,19 @@ enum wcodec_tile_encoder_number {
 #define WCODEC_GPU_TILES_SHARED_OF(warps, copies_log2) \
     ((warps)*WCODEC_CODER_STAGE + (2u * WCODEC_CODER_SYMBOLS << (copies_log2)))
 
-/* Of NVIDIA's GPUs. */
+/* Of NVIDIA's GPUs: two work-groups of many warps have the registers of a multiprocessor, and its
+ * shared memory. */
 enum {
     WCODEC_GPU_TILES_WARPS = 8,
+    WCODEC_GPU_TILES_WARPS_MANY = 16,
     WCODEC_GPU_TILES_SHARED =
-        WCODEC_GPU_TILES_SHARED_OF(WCODEC_GPU_TILES_WARPS, WCODEC_CODER_COPIES_LOG2)
+        WCODEC_GPU_TILES_SHARED_OF(WCODEC_GPU_TILES_WARPS_MANY, WCODEC_CODER_COPIES_LOG2)
 };
 
 /* How a device's kernels are made. */
 struct wcodec_gpu_tiles_form {
     uint32_t warps;       /* of a work-group */
+    uint32_t many;        /* the same where tiles are coded that are enough for all of them */
     uint32_t copies_log2; /* of the table */
     bool any;             /* code_any for every tensor */
 };

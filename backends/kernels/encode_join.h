@@ -111,6 +111,9 @@ wcodec_coder_find(const struct wcodec_coder_kind k, struct wcodec_warp *warp,
     return p;
 }
 
+/* What a lane reads before it writes the first of it: blocks of words, outliers. */
+#define WCODEC_CODER_AHEAD 4
+
 /* Copy so many halves from even addresses to even addresses: whole blocks of 16 bytes where they
  * go to, and what is before and after them. */
 WCODEC_DEVICE_FUNCTION void wcodec_coder_copy(uint32_t lane, uint64_t to, uint64_t from,
@@ -127,19 +130,25 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_copy(uint32_t lane, uint64_t to, uint64
             *(const WCODEC_GLOBAL uint16_t *)(from + tail + 2 * lane);
     const uint32_t odd = (uint32_t)(from + head) & 2;
     const WCODEC_GLOBAL uint32_t *words = (const WCODEC_GLOBAL uint32_t *)(from + head - odd);
-    for (uint32_t i = lane; i < blocks; i += 32) {
-        uint32_t v[5];
+    for (uint32_t first = lane; first < blocks; first += 32 * WCODEC_CODER_AHEAD) {
+        uint32_t v[WCODEC_CODER_AHEAD][5]; /* on their way together */
         WCODEC_UNROLL_ALL
-        for (uint32_t j = 0; j < 4; j++)
-            v[j] = words[4 * i + j];
-        if (odd) {
-            v[4] = words[4 * i + 4];
+        for (uint32_t a = 0; a < WCODEC_CODER_AHEAD; a++) {
+            WCODEC_UNROLL_ALL
+            for (uint32_t j = 0; j < 5; j++)
+                if (first + 32 * a < blocks && (j < 4 || odd))
+                    v[a][j] = words[4 * (first + 32 * a) + j];
+        }
+        WCODEC_UNROLL_ALL
+        for (uint32_t a = 0; a < WCODEC_CODER_AHEAD; a++) {
+            if (first + 32 * a >= blocks)
+                continue;
             WCODEC_UNROLL_ALL
             for (uint32_t j = 0; j < 4; j++)
-                v[j] = v[j] >> 16 | v[j + 1] << 16;
+                v[a][j] = odd ? v[a][j] >> 16 | v[a][j + 1] << 16 : v[a][j];
+            wcodec_store_u4((WCODEC_GLOBAL uint8_t *)(to + head + (uint64_t)16 * (first + 32 * a)),
+                            v[a][0], v[a][1], v[a][2], v[a][3]);
         }
-        wcodec_store_u4((WCODEC_GLOBAL uint8_t *)(to + head + (uint64_t)16 * i), v[0], v[1], v[2],
-                        v[3]);
     }
 }
 
@@ -199,6 +208,47 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_coder_one_value(const struct wcodec_coder
     return (element + l->add) >> l->shift & l->mask;
 }
 
+/* Marks of a group, by its elements' numbers modulo 4. */
+WCODEC_DEVICE_FUNCTION wcodec_u4 wcodec_coder_marks(const struct wcodec_coder_launch *l,
+                                                    uint32_t tile, uint32_t group, uint32_t groups)
+{
+    const uint64_t marks = l->tile_marks + (uint64_t)tile * l->marks_part;
+    if (group >= groups)
+        return wcodec_make_u4(0, 0, 0, 0);
+    return wcodec_load_u4((const WCODEC_GLOBAL uint8_t *)(marks + (uint64_t)16 * group));
+}
+
+/* A group's marked elements, of which there are so many, from outlier number `to` on. */
+WCODEC_DEVICE_FUNCTION void wcodec_coder_marked_group(const struct wcodec_coder_kind k,
+                                                      const struct wcodec_coder_launch *l,
+                                                      uint32_t tile, uint32_t group,
+                                                      const wcodec_u4 m, uint32_t left, uint64_t to)
+{
+    uint32_t lanes = m.x | m.y | m.z | m.w, from = 0, found = 0;
+    while (left > 0) {
+        uint32_t positions[WCODEC_CODER_AHEAD], values[WCODEC_CODER_AHEAD];
+        WCODEC_UNROLL_ALL
+        for (uint32_t a = 0; a < WCODEC_CODER_AHEAD; a++) {
+            if (a >= left)
+                continue;
+            if (found == 0) {
+                from = wcodec_first_bit(lanes);
+                lanes &= lanes - 1;
+                found = (m.x >> from & 1) | (m.y >> from & 1) << 1 | (m.z >> from & 1) << 2 |
+                        (m.w >> from & 1) << 3;
+            }
+            positions[a] = 128 * group + 4 * from + wcodec_first_bit(found);
+            values[a] = wcodec_coder_one_value(k, l, tile, positions[a]);
+            found &= found - 1;
+        }
+        WCODEC_UNROLL_ALL
+        for (uint32_t a = 0; a < WCODEC_CODER_AHEAD; a++)
+            if (a < left)
+                wcodec_coder_put_outlier(l, to++, positions[a], values[a]);
+        left -= left < WCODEC_CODER_AHEAD ? left : WCODEC_CODER_AHEAD;
+    }
+}
+
 /* Those that were marked: a lane takes a group. */
 WCODEC_DEVICE_FUNCTION void wcodec_coder_marked_elements(const struct wcodec_coder_kind k,
                                                          struct wcodec_warp *warp,
@@ -206,31 +256,20 @@ WCODEC_DEVICE_FUNCTION void wcodec_coder_marked_elements(const struct wcodec_cod
                                                          uint32_t tile, uint64_t number)
 {
     const uint32_t lane = wcodec_lane(warp), groups = (wcodec_coder_count(l, tile) + 127) / 128;
-    const uint64_t marks = l->tile_marks + (uint64_t)tile * l->marks_part;
+    wcodec_u4 next = wcodec_coder_marks(l, tile, lane, groups);
     for (uint32_t first = 0; first < groups; first += 32) {
         const uint32_t group = first + lane;
-        wcodec_u4 m = wcodec_make_u4(0, 0, 0, 0);
-        if (group < groups)
-            m = wcodec_load_u4((const WCODEC_GLOBAL uint8_t *)(marks + (uint64_t)16 * group));
+        const wcodec_u4 m = next;
         const uint32_t own = WCODEC_POPCOUNT(m.x) + WCODEC_POPCOUNT(m.y) + WCODEC_POPCOUNT(m.z) +
                              WCODEC_POPCOUNT(m.w);
         uint32_t until = own;
+        next = wcodec_coder_marks(l, tile, group + 32, groups);
         WCODEC_UNROLL_ALL
         for (uint32_t d = 1; d < 32; d *= 2) {
             const uint32_t other = wcodec_shuffle(warp, until, (lane - d) & 31);
             until += lane >= d ? other : 0;
         }
-        uint64_t to = number + until - own;
-        for (uint32_t lanes = m.x | m.y | m.z | m.w; lanes; lanes &= lanes - 1) {
-            const uint32_t from = wcodec_first_bit(lanes);
-            uint32_t found = (m.x >> from & 1) | (m.y >> from & 1) << 1 | (m.z >> from & 1) << 2 |
-                             (m.w >> from & 1) << 3;
-            for (; found; found &= found - 1) {
-                const uint32_t position = 128 * group + 4 * from + wcodec_first_bit(found);
-                wcodec_coder_put_outlier(l, to++, position,
-                                         wcodec_coder_one_value(k, l, tile, position));
-            }
-        }
+        wcodec_coder_marked_group(k, l, tile, group, m, own, number + until - own);
         number += wcodec_shuffle(warp, until, 31);
     }
 }

@@ -55,6 +55,7 @@ static struct wcodec_gpu_tiles_form form_of(const struct wcodec_device *d)
     while (f.warps > 0 && WCODEC_GPU_TILES_SHARED_OF(f.warps, f.copies_log2) >
                               wcodec_opencl_local_memory(d, 0, 32 * f.warps))
         f.warps--;
+    f.many = f.warps;
     return f;
 }
 
