@@ -398,13 +398,33 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_changes_place(struct wcodec_warp *warp, u
     return before;
 }
 
+/* One of four words, without an address: they stay in registers. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_changes_word(const uint32_t v[4], uint32_t i)
+{
+    const uint32_t low = i & 1 ? v[1] : v[0], high = i & 1 ? v[3] : v[2];
+    return i & 2 ? high : low;
+}
+
 WCODEC_DEVICE_FUNCTION uint64_t wcodec_changes_element(const uint32_t log2, const uint32_t v[4],
                                                        const uint32_t i)
 {
     if (log2 == 3)
-        return (uint64_t)v[2 * i + 1] << 32 | v[2 * i];
+        return i == 0 ? (uint64_t)v[1] << 32 | v[0] : (uint64_t)v[3] << 32 | v[2];
     const uint32_t bit = i << (3 + log2);
-    return v[bit >> 5] >> (bit & 31) & (log2 == 2 ? ~0u : (1u << (8 << log2)) - 1);
+    return wcodec_changes_word(v, bit >> 5) >> (bit & 31) &
+           (log2 == 2 ? ~0u : (1u << (8 << log2)) - 1);
+}
+
+/* Which of a lane's elements differ: bit i says so of number i. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_changes_mask(const uint32_t log2, const uint32_t a[4],
+                                                    const uint32_t b[4])
+{
+    uint32_t mask = 0;
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 16u >> log2; i++)
+        mask |=
+            wcodec_changes_element(log2, a, i) != wcodec_changes_element(log2, b, i) ? 1u << i : 0;
+    return mask;
 }
 
 /* Sixteen bytes of each lane, from `at` of the tile on. Collective. */
@@ -415,19 +435,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_row(const uint32_t log2, struct wcode
 {
     const uint32_t a[4] = {x.x, x.y, x.z, x.w}, b[4] = {y.x, y.y, y.z, y.w};
     const bool differs = ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) != 0;
-    uint32_t own = 0;
     if (!wcodec_any(warp, differs))
         return;
-    WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 16u >> log2; i++)
-        own += wcodec_changes_element(log2, a, i) != wcodec_changes_element(log2, b, i);
-    uint32_t place = wcodec_changes_place(warp, own, t);
-    WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 16u >> log2; i++) {
-        const uint64_t e = wcodec_changes_element(log2, a, i),
-                       held = wcodec_changes_element(log2, b, i);
-        if (e != held)
-            wcodec_changes_note(log2, l, t, place++, (at >> log2) + i, e, held);
+    uint32_t mask = wcodec_changes_mask(log2, a, b),
+             place = wcodec_changes_place(warp, WCODEC_POPCOUNT(mask), t);
+    /* As often as the lane has that has most of them. */
+    for (; mask != 0; mask &= mask - 1) {
+        const uint32_t i = wcodec_first_bit(mask);
+        wcodec_changes_note(log2, l, t, place++, (at >> log2) + i,
+                            wcodec_changes_element(log2, a, i), wcodec_changes_element(log2, b, i));
     }
 }
 

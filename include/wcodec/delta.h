@@ -85,12 +85,14 @@ static inline void wcodec_delta_encode_options_init(wcodec_delta_encode_options 
  * (CUDA, and OpenCL devices that are no processors), those of 1 MiB and more at offsets that are
  * multiples of 16 are hashed, compared and coded there, where no more than one element in 16
  * differs in any tile of 16384 or 65536; only streams and 40 bytes a tile come to the host, in
- * pinned memory, of four tensors at once. On the device that takes a quarter of a tensor at most (3
- * sixteenths of elements of 16 bits and more), and twice the streams. Of any other tensor, and with
- * a limit of memory of all, it and the one it is matched with are brought to the host at a time;
- * WCODEC_LOG_INFO says why. Memory beside that: as a writer takes (wcodec/writer.h), and the
- * message. A device keeps up to 512 MiB of pinned memory, and as much of its own, for the next
- * calls, of loading and saving, too.
+ * pinned memory, of up to 16 tensors at once, which have 512 MiB together or are one that is
+ * larger. On the device that takes a quarter of them at most (3 sixteenths of elements of 16 bits
+ * and more), and twice the streams. A thread beside the context's hashes them meanwhile, unless
+ * progress is asked for or the context has one thread only. Of any other tensor, and with a limit
+ * of memory of all, it and the one it is matched with are brought to the host at a time;
+ * WCODEC_LOG_INFO says why. Memory beside that: as a writer takes (wcodec/writer.h), payloads of
+ * up to 1 GiB of those tensors, and the message. A device keeps up to 512 MiB of pinned memory, and
+ * as much of its own, for the next calls, of loading and saving, too.
  *
  * Unless options->encode says no_verify, streams are decoded by the device that made them, and
  * compared with what it found to differ; that it found all is proven by the receiver, who compares
@@ -115,9 +117,9 @@ WCODEC_API void wcodec_delta_free(wcodec_context *context, void *message);
  * whole, by its hashes, and fits names, dtypes and shapes, it always does; and the hash of each
  * result is always compared. */
 typedef enum wcodec_delta_verify {
-    /** Hash the weights that deltas are of: those of another snapshot are refused. What is then
-     * applied can fail only if a device does, if there is not memory enough, or if the message was
-     * not made by wcodec_delta_encode(). */
+    /** Hash the weights that deltas are of, while the message is looked at: those of another
+     * snapshot are refused. What is then applied can fail only if a device does, if there is not
+     * memory enough, or if the message was not made by wcodec_delta_encode(). */
     WCODEC_DELTA_VERIFY_BEFORE = 0,
     /** Decode all of the message once without keeping it, and compare the hashes of results: after
      * that only a device can fail, or memory be too little. Takes twice as long. */

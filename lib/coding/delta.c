@@ -106,6 +106,11 @@ bool wcodec_delta_base_of(const uint8_t *parameters, size_t size, uint8_t hash[1
     return true;
 }
 
+void wcodec_delta_set_base(uint8_t *parameters, const uint8_t hash[16])
+{
+    swap_hash(hash, parameters + 1);
+}
+
 size_t wcodec_delta_write(const struct wcodec_delta *d, uint8_t *to)
 {
     uint8_t *at = to;

@@ -46,6 +46,8 @@ wcodec_status wcodec_delta_read(struct wcodec_cursor *c, uint64_t size, struct w
                                 bool *newer, wcodec_error *err);
 /* The hash of the base that parameters name. False: they are none. */
 bool wcodec_delta_base_of(const uint8_t *parameters, size_t size, uint8_t hash[16]);
+/* Set it in parameters that wcodec_delta_write() made. */
+void wcodec_delta_set_base(uint8_t *parameters, const uint8_t hash[16]);
 
 /* The other way; returns the bytes, at most WCODEC_DELTA_HEAD_MAX. */
 size_t wcodec_delta_write(const struct wcodec_delta *delta, uint8_t *to);

@@ -12,8 +12,7 @@
 enum {
     MANY = 1 << 22, /* elements from which on tiles are the largest */
     TILE_LOG2_FEW = 14,
-    FEW = 16,            /* a tile of which one in so many differs, or fewer, is sparse */
-    LENT_PART = 1 << 20, /* bytes of lent streams that are a part of the payload */
+    FEW = 16, /* a tile of which one in so many differs, or fewer, is sparse */
     SAMPLE = 2048,
     SAMPLES = 4 /* elements that a tile's costs are counted of */
 };
@@ -352,11 +351,8 @@ static bool add(struct wcodec_coded *coded, uint8_t *data, uint64_t size)
 
 static void lend(struct wcodec_delta_work *w, struct wcodec_coded *coded)
 {
-    uint8_t *const bytes = (uint8_t *)(uintptr_t)w->lent.bytes;
-    for (uint64_t at = 0; at < w->d.streams_size; at += LENT_PART) {
-        const uint64_t left = w->d.streams_size - at;
-        (void)add(coded, bytes + at, left < LENT_PART ? left : LENT_PART);
-    }
+    if (w->d.streams_size != 0)
+        (void)add(coded, (uint8_t *)(uintptr_t)w->lent.bytes, w->d.streams_size);
     coded->loan = w->lent.loan;
     w->lent.loan.end = NULL;
 }
@@ -405,9 +401,8 @@ static wcodec_status assemble(struct wcodec_delta_work *w, uint8_t **side, uint6
 {
     const wcodec_allocator *allocator = &w->context->allocator;
     *coded = (struct wcodec_coded){.coding = WCODEC_CODING_DELTA, .allocator = allocator};
-    coded->parts = wcodec_alloc_array(
-        allocator, 2 + w->groups + (size_t)(w->d.streams_size / LENT_PART) + 2 * WCODEC_DELTA_PARTS,
-        sizeof *coded->parts);
+    coded->parts =
+        wcodec_alloc_array(allocator, 2 + w->groups + 2 * WCODEC_DELTA_PARTS, sizeof *coded->parts);
     coded->parameters = wcodec_alloc(allocator, WCODEC_DELTA_HEAD_MAX +
                                                     WCODEC_DELTA_PARTS * WCODEC_RECORD_CODING_MAX);
     if (coded->parts == NULL || coded->parameters == NULL ||

@@ -19,7 +19,8 @@ enum {
     /* Leaves that are hashed at once, and fewer where their bytes must be moved first. */
     LEAVES = 32768,
     LEAVES_MOVED = 128,
-    WORKERS = 4 /* tensors at once: while one is planned others are coded or copied */
+    WORKERS = 4,      /* tensors at once: while one is planned others are coded or copied */
+    BATCH = 128 << 20 /* what their payloads may have at most is pinned */
 };
 
 bool wcodec_save_is_left(wcodec_status status)
@@ -299,6 +300,7 @@ bool wcodec_save_coder(struct wcodec_save_request *r, struct wcodec_write_coder 
     }
     *coder = (struct wcodec_write_coder){.opaque = r,
                                          .workers = WORKERS,
+                                         .batch = BATCH,
                                          .takes = takes,
                                          .look = wcodec_save_look,
                                          .code = code,

@@ -189,15 +189,16 @@ struct before {
     struct wcodec_sync_apply *apply;
     uint8_t *wanted;
     uint64_t *hashes;
+    struct wcodec_sync_failure failure;
 };
 
 static void before_task(void *argument, size_t i)
 {
-    const struct before *b = argument;
+    struct before *b = argument;
     struct wcodec_sync_apply *a = b->apply;
     const struct wcodec_sync_tensor *t = &a->tensors[i];
     wcodec_error error = {0};
-    if (atomic_load(&a->failure.failed) || !b->wanted[t->weight] ||
+    if (atomic_load(&b->failure.failed) || !b->wanted[t->weight] ||
         !wcodec_sync_on_device(a->weights, t->weight))
         return;
     wcodec_status status = wcodec_cancel_check(&a->cancel, &error);
@@ -209,19 +210,19 @@ static void before_task(void *argument, size_t i)
     b->wanted[t->weight] = 0;
     wcodec_cancel_count(&a->cancel, t->entry->size);
     if (status != WCODEC_OK)
-        wcodec_sync_failure_note(&a->failure, i, status, &error);
+        wcodec_sync_failure_note(&b->failure, i, status, &error);
 }
 
 /* Those of `wanted` that a device hashes, which are wanted no more then. */
 static wcodec_status hash_on_devices(struct wcodec_sync_apply *a, uint8_t *wanted, uint64_t *hashes,
                                      wcodec_error *err)
 {
-    struct before b = {a, wanted, hashes};
-    const wcodec_status status = wcodec_sync_failure_init(&a->failure, err);
+    struct before b = {.apply = a, .wanted = wanted, .hashes = hashes};
+    const wcodec_status status = wcodec_sync_failure_init(&b.failure, err);
     if (status != WCODEC_OK)
         return status;
     wcodec_run(a->context, before_task, &b, (size_t)a->count);
-    return wcodec_sync_failure_end(&a->failure, err);
+    return wcodec_sync_failure_end(&b.failure, err);
 }
 
 /* Are the weights that deltas are of those of the old snapshot? */
@@ -240,7 +241,7 @@ static wcodec_status verify_before(struct wcodec_sync_apply *a, wcodec_error *er
     if (status == WCODEC_OK)
         status = hash_on_devices(a, wanted, hashes, err);
     if (status == WCODEC_OK && memchr(wanted, 1, (size_t)count) != NULL)
-        status = wcodec_sync_hash(a->weights, wanted, hashes, NULL, NULL, &a->cancel, err);
+        status = wcodec_sync_hash(a->weights, wanted, hashes, NULL, &a->cancel, err);
     for (uint64_t i = 0; i < a->count && status == WCODEC_OK; i++) {
         const struct wcodec_sync_tensor *t = &a->tensors[i];
         if (t->entry->coding != WCODEC_CODING_DELTA || hashes[t->weight] == t->before)
@@ -255,13 +256,42 @@ static wcodec_status verify_before(struct wcodec_sync_apply *a, wcodec_error *er
     return status;
 }
 
+/* What is made sure of before anything changes; where weights are hashed, both at once. */
+struct checks {
+    struct wcodec_sync_apply *apply;
+    wcodec_status message, weights;
+    wcodec_error message_error, weights_error;
+};
+
+static void check_message(void *argument)
+{
+    struct checks *c = argument;
+    c->message = wcodec_sync_check(c->apply, &c->message_error);
+}
+
+static void check_weights(void *argument)
+{
+    struct checks *c = argument;
+    c->weights = verify_before(c->apply, &c->weights_error);
+}
+
+static wcodec_status check(struct wcodec_sync_apply *a, wcodec_error *err)
+{
+    struct checks c = {.apply = a, .weights = WCODEC_OK};
+    if (a->options.verify == WCODEC_DELTA_VERIFY_BEFORE)
+        wcodec_run_beside(a->context, check_message, check_weights, &c);
+    else
+        check_message(&c);
+    if (err != NULL)
+        *err = c.message != WCODEC_OK ? c.message_error : c.weights_error;
+    return c.message != WCODEC_OK ? c.message : c.weights;
+}
+
 static wcodec_status apply_all(struct wcodec_sync_apply *a, wcodec_error *err)
 {
     const wcodec_delta_verify verify = a->options.verify;
     wcodec_status status = WCODEC_OK;
-    if (verify == WCODEC_DELTA_VERIFY_BEFORE)
-        status = verify_before(a, err);
-    else if (verify == WCODEC_DELTA_VERIFY_TRIAL)
+    if (verify == WCODEC_DELTA_VERIFY_TRIAL)
         status = run(a, true, false, err);
     if (status == WCODEC_OK) /* the last time that it can be cancelled */
         status = wcodec_reporter_end(&a->reporter, err);
@@ -331,7 +361,7 @@ static wcodec_status apply_message(struct wcodec_sync_apply *a, const void *mess
     wcodec_status status = wcodec_sync_open(a, message, size, err);
     if (status == WCODEC_OK) {
         begin_progress(a);
-        status = wcodec_sync_check(a, err);
+        status = check(a, err);
     }
     if (status == WCODEC_OK)
         status = apply_all(a, err);

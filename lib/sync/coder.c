@@ -13,7 +13,8 @@ enum {
     TILES_MOST = 1 << 19,              /* of 4096 changes each at most, which 32 bits count */
     HALF = WCODEC_SAVE_LANE_BYTES / 2, /* of a lane's memory: what comes first, and streams */
     STREAMS_LEAST = 1 << 16,
-    WORKERS = 4,
+    WORKERS = 16,      /* tensors at once: for each the host waits three times */
+    BATCH = 512 << 20, /* payloads are an eighth of these at most, as long as a device codes */
     LEAF_LOG2_MIN = 13
 };
 
@@ -390,19 +391,14 @@ static bool takes(void *opaque, const struct wcodec_encode_settings *settings,
            what->size >> log2 >> wcodec_delta_tile_log2(settings, what->size >> log2) < TILES_MOST;
 }
 
-static wcodec_status look(void *opaque, uint64_t offset, const struct wcodec_write_look *look,
-                          wcodec_error *err)
+static wcodec_status settle(void *opaque, struct wcodec_coded *coded, wcodec_error *err)
 {
     const struct wcodec_sync_coder *c = opaque;
-    const struct wcodec_looked *known = &c->looked[wcodec_save_find(c->after, offset)];
-    uint64_t bytes = 0;
-    if (known->memory == NULL || known->offset != offset)
-        return wcodec_save_look(c->after, offset, look, err);
-    for (size_t i = 0; i < look->range_count; i++)
-        bytes += look->ranges[i].size;
-    memcpy(look->bytes, known->samples, (size_t)bytes);
-    memcpy(look->leaves, known->leaves, (size_t)look->leaf_count * sizeof *look->leaves);
-    return WCODEC_OK;
+    const wcodec_status status =
+        c->hashing != NULL ? wcodec_background_wait(c->hashing, err) : WCODEC_OK;
+    if (status == WCODEC_OK)
+        wcodec_delta_set_base(coded->parameters, c->hash);
+    return status;
 }
 
 static wcodec_status read(void *opaque, uint64_t offset, void *dst, size_t size, wcodec_error *err)
@@ -415,11 +411,12 @@ bool wcodec_sync_coder_init(struct wcodec_sync_coder *coder, struct wcodec_save_
 {
     coder->write = (struct wcodec_write_coder){.opaque = coder,
                                                .workers = WORKERS,
+                                               .batch = BATCH,
                                                .by_base = true,
                                                .takes = takes,
                                                .read = read,
-                                               .look = look,
-                                               .code = code};
+                                               .code = code,
+                                               .settle = settle};
     coder->before = before;
     coder->after = after;
     return after->device != NULL && before->device == after->device &&

@@ -6,13 +6,15 @@
 #ifndef WCODEC_SYNC_CODER_H
 #define WCODEC_SYNC_CODER_H
 
+#include "sched/background.h"
 #include "sync/sync.h"
 
 struct wcodec_sync_coder {
     struct wcodec_write_coder write; /* what the writer gets; its `opaque` is this structure */
     struct wcodec_save_request *before, *after;
-    struct wcodec_delta_base base;      /* without bytes */
-    const struct wcodec_looked *looked; /* of the new tensors, as far as devices hashed them */
+    struct wcodec_delta_base base;     /* without bytes, and without a hash until it is written */
+    struct wcodec_background *hashing; /* NULL, or who has `hash` ready when it has ended */
+    const uint8_t *hash;               /* of the base */
 };
 
 /* False: both are not in one device's memory, or it cannot do that. The rest is set by then. It

@@ -250,10 +250,10 @@ wcodec_status wcodec_sync_look_on_device(struct wcodec_save_request *r, uint64_t
             return status;
         coder = (struct wcodec_write_coder){.opaque = r, .look = wcodec_save_look};
         return wcodec_looked_take(&r->context->allocator, &coder, place->at,
-                                  r->declared.tensors[tensor].size, looked, err);
+                                  r->declared.tensors[tensor].size, false, looked, err);
     }
     status = wcodec_looked_take(&r->context->allocator, &coder, place->at,
-                                r->declared.tensors[tensor].size, looked, &reason);
+                                r->declared.tensors[tensor].size, false, looked, &reason);
     *hash = k.hash;
     return report(r, status, &reason, err);
 }

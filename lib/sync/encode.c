@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* From two snapshots to a message: a writer whose base is in memory. */
+/* From two snapshots to a message: a writer whose base is in memory. Snapshots in a device's memory
+ * are hashed while it codes, and no delta is written before that has ended. */
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/options.h"
 #include "format/base_fetch.h"
+#include "sched/background.h"
 #include "sync/coder.h"
 #include "write/encode_options.h"
 #include "write/tables.h"
@@ -39,12 +41,16 @@ struct encoding {
     wcodec_delta_encode_options options;
     wcodec_encode_options encode;
     struct wcodec_save_request *before, *after;
+    /* Of the tensors, and of the files that they make; known when `hashing` has ended, if it is on.
+     */
     uint64_t *before_hashes, *after_hashes;
-    struct wcodec_looked *looked; /* of the new tensors */
-    uint8_t base[16];
+    uint8_t base[16], original[16];
+    struct wcodec_background hashing;
+    bool is_beside;
     struct message message;
     struct wcodec_sync_coder coder; /* of tensors in one device's memory */
-    uint8_t *brought;               /* a tensor of a device */
+    bool codes_on_device;
+    uint8_t *brought; /* a tensor of a device */
     uint64_t room;
 };
 
@@ -84,9 +90,9 @@ static int write_message(void *opaque, const void *data, size_t size)
     return 0;
 }
 
-static const struct encoding *encoding_of(const wcodec_bases *bases)
+static struct encoding *encoding_of(const wcodec_bases *bases)
 {
-    return (const struct encoding *)(const void *)bases;
+    return (struct encoding *)(uintptr_t)bases;
 }
 
 static bool has(const wcodec_bases *bases, const struct wcodec_entry *what)
@@ -96,8 +102,16 @@ static bool has(const wcodec_bases *bases, const struct wcodec_entry *what)
     return wcodec_sync_find(encoding_of(bases)->before, what, &tensor, &same) && same;
 }
 
-static void name_base(const struct encoding *e, struct wcodec_delta_base *base)
+/* Hashes are known then. */
+static wcodec_status end_hashing(struct encoding *e, wcodec_error *err)
 {
+    return e->is_beside ? wcodec_background_wait(&e->hashing, err) : WCODEC_OK;
+}
+
+/* A failure to hash is told before anything is written. */
+static void name_base(struct encoding *e, struct wcodec_delta_base *base)
+{
+    (void)end_hashing(e, NULL);
     memcpy(base->hash, e->base, sizeof base->hash);
     base->size = e->before->size;
 }
@@ -105,7 +119,7 @@ static void name_base(const struct encoding *e, struct wcodec_delta_base *base)
 static wcodec_status fetch(const wcodec_bases *bases, const struct wcodec_entry *what, uint8_t *dst,
                            struct wcodec_delta_base *base, wcodec_error *err)
 {
-    const struct encoding *e = encoding_of(bases);
+    struct encoding *e = encoding_of(bases);
     uint64_t tensor = 0;
     bool same;
     (void)wcodec_sync_find(e->before, what, &tensor, &same);
@@ -117,7 +131,7 @@ static wcodec_status fetch(const wcodec_bases *bases, const struct wcodec_entry 
 static bool place(const wcodec_bases *bases, const struct wcodec_entry *what,
                   struct wcodec_delta_base *base)
 {
-    const struct encoding *e = encoding_of(bases);
+    struct encoding *e = encoding_of(bases);
     uint64_t tensor = 0;
     bool same;
     (void)wcodec_sync_find(e->before, what, &tensor, &same);
@@ -206,32 +220,41 @@ static void hash_side(void *argument, size_t after)
 {
     struct side_hashes *h = argument;
     struct encoding *e = h->encoding;
-    h->statuses[after] = after ? wcodec_sync_hash(e->after, NULL, e->after_hashes, NULL, e->looked,
+    h->statuses[after] = after ? wcodec_sync_hash(e->after, NULL, e->after_hashes, e->original,
                                                   h->cancel, &h->errors[after])
-                               : wcodec_sync_hash(e->before, NULL, e->before_hashes, e->base, NULL,
+                               : wcodec_sync_hash(e->before, NULL, e->before_hashes, e->base,
                                                   h->cancel, &h->errors[after]);
 }
 
-static wcodec_status hash_sides(struct encoding *e, wcodec_error *err)
+static wcodec_status hash_sides(void *opaque, wcodec_error *err)
 {
-    const wcodec_allocator *allocator = &e->context->allocator;
-    const uint64_t before = e->before->declared.names.count, after = e->after->declared.names.count;
+    struct encoding *e = opaque;
     struct wcodec_reporter reporter;
     struct wcodec_cancel cancel;
     wcodec_reporter_init(&reporter, &e->encode.progress, e->after->size);
     wcodec_cancel_init(&cancel, &reporter);
     struct wcodec_cancel *asked = e->encode.progress.fn != NULL ? &cancel : NULL;
-    e->before_hashes = wcodec_alloc_array(allocator, before + 1, sizeof *e->before_hashes);
-    e->after_hashes = wcodec_alloc_array(allocator, after + 1, sizeof *e->after_hashes);
-    e->looked = wcodec_alloc_zeroed(allocator, ((size_t)after + 1) * sizeof *e->looked);
-    if (e->before_hashes == NULL || e->after_hashes == NULL || e->looked == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
     struct side_hashes h = {.encoding = e, .cancel = asked};
     wcodec_run(e->context, hash_side, &h, 2);
     const unsigned failed = h.statuses[0] == WCODEC_OK;
     if (err != NULL && h.statuses[failed] != WCODEC_OK)
         *err = h.errors[failed];
     return h.statuses[failed];
+}
+
+/* Beside coding only where a device does both, and nobody is told how far which of them is. */
+static wcodec_status start_hashing(struct encoding *e, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &e->context->allocator;
+    const uint64_t before = e->before->declared.names.count, after = e->after->declared.names.count;
+    e->before_hashes = wcodec_alloc_array(allocator, before + 1, sizeof *e->before_hashes);
+    e->after_hashes = wcodec_alloc_array(allocator, after + 1, sizeof *e->after_hashes);
+    if (e->before_hashes == NULL || e->after_hashes == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
+    e->is_beside = e->codes_on_device && e->encode.progress.fn == NULL &&
+                   wcodec_context_threads(e->context) > 1 &&
+                   wcodec_background_start(&e->hashing, hash_sides, e, NULL) == WCODEC_OK;
+    return e->is_beside ? WCODEC_OK : hash_sides(e, err);
 }
 
 static wcodec_status declare(const struct encoding *e, wcodec_writer *writer, wcodec_error *err)
@@ -300,6 +323,21 @@ static wcodec_status note_hashes(const struct encoding *e, wcodec_writer *writer
     return status;
 }
 
+/* All tensors, and what is known when they are coded. */
+static wcodec_status write_tensors(struct encoding *e, wcodec_writer *writer, wcodec_error *err)
+{
+    wcodec_status status = declare(e, writer, err);
+    for (uint64_t i = 0; i < e->after->declared.names.count && status == WCODEC_OK; i++)
+        status = write_tensor(e, writer, i, err);
+    if (status == WCODEC_OK)
+        status = wcodec_writer_code(writer, err);
+    if (status == WCODEC_OK)
+        status = end_hashing(e, err);
+    if (status == WCODEC_OK)
+        status = note_hashes(e, writer, true, err);
+    return status == WCODEC_OK ? note_hashes(e, writer, false, err) : status;
+}
+
 static wcodec_status encode(struct encoding *e, wcodec_encode_report *report, wcodec_error *err)
 {
     wcodec_writer *writer = NULL;
@@ -307,17 +345,10 @@ static wcodec_status encode(struct encoding *e, wcodec_encode_report *report, wc
         wcodec_writer_create(e->context, write_message, &e->message, &e->encode, &writer, err);
     if (status != WCODEC_OK)
         return status;
-    name_base(e, &e->coder.base);
-    e->coder.looked = e->looked;
-    if (wcodec_sync_coder_init(&e->coder, e->before, e->after))
+    wcodec_writer_set_hash(writer, e->original);
+    if (e->codes_on_device)
         wcodec_writer_set_coder(writer, &e->coder.write);
-    status = declare(e, writer, err);
-    for (uint64_t i = 0; i < e->after->declared.names.count && status == WCODEC_OK; i++)
-        status = write_tensor(e, writer, i, err);
-    if (status == WCODEC_OK)
-        status = note_hashes(e, writer, true, err);
-    if (status == WCODEC_OK)
-        status = note_hashes(e, writer, false, err);
+    status = write_tensors(e, writer, err);
     if (status == WCODEC_OK)
         status = wcodec_writer_finish(writer, report, err);
     wcodec_writer_destroy(writer);
@@ -353,13 +384,22 @@ wcodec_status wcodec_delta_encode(wcodec_context *context, const wcodec_save_ite
                              "wcodec_delta_encode: nothing that takes the message");
     if (status == WCODEC_OK)
         status = open_sides(&e, before, before_count, after, after_count, err);
-    if (status == WCODEC_OK)
-        status = hash_sides(&e, err);
+    if (status == WCODEC_OK) {
+        e.coder.base.size = e.before->size;
+        e.coder.hash = e.base;
+        e.codes_on_device = wcodec_sync_coder_init(&e.coder, e.before, e.after);
+        status = start_hashing(&e, err);
+        e.coder.hashing = e.is_beside ? &e.hashing : NULL;
+    }
     if (status == WCODEC_OK)
         status = encode(&e, report, err);
-    for (uint64_t i = 0; e.looked != NULL && i < e.after->declared.names.count; i++)
-        wcodec_looked_free(&context->allocator, &e.looked[i]);
-    wcodec_free(&context->allocator, e.looked);
+    if (e.is_beside) { /* what it fails with may be why the other did */
+        wcodec_error error = {0};
+        const wcodec_status hashed = wcodec_background_wait(&e.hashing, &error);
+        wcodec_background_join(&e.hashing);
+        if (hashed != WCODEC_OK)
+            status = wcodec_fail(err, hashed, "%s", error.text);
+    }
     wcodec_sync_request_free(e.before);
     wcodec_sync_request_free(e.after);
     wcodec_free(&context->allocator, e.before_hashes);

@@ -16,10 +16,10 @@ struct hashing {
     const uint8_t *wanted;
     struct wcodec_cancel *cancel;
     wcodec_leaf_fn leaf;
-    uint64_t *pieces;  /* of the tensors before each, and of all */
+    uint64_t *pieces;  /* that are read, of the tensors before each, and of all */
     uint64_t *digests; /* the same in leaves */
     uint64_t *hashes;
-    struct wcodec_looked *looked; /* of tensors that devices hash, if it is wanted */
+    struct wcodec_looked *looked; /* of tensors that devices hash, if there is a file */
     bool *hashed;                 /* of each tensor: that is done */
     uint8_t *leaves;              /* a digest each, and room for a size after those of a tensor */
     struct wcodec_tree file;
@@ -84,20 +84,31 @@ static void device_task(void *argument, size_t tensor)
     if (status != WCODEC_OK) {
         if (status != WCODEC_ERROR_CANCELLED)
             wcodec_error_prefix(&error, "tensor \"%.200s\"", r->declared.tensors[tensor].name);
-        wcodec_sync_failure_note(&h->failure, h->pieces[tensor], status, &error);
+        wcodec_sync_failure_note(&h->failure, tensor, status, &error);
     }
     h->hashed[tensor] = status == WCODEC_OK;
     wcodec_cancel_count(h->cancel, r->declared.tensors[tensor].size);
 }
 
-/* What is known of these in the file. */
-static wcodec_status put_looked(struct hashing *h, wcodec_error *err)
+/* What is known of these in the file: bytes of leaves that they have not as a whole. */
+static void ends_task(void *argument, size_t tensor)
 {
-    wcodec_status status = WCODEC_OK;
-    for (uint64_t i = 0; i < h->request->declared.names.count && status == WCODEC_OK; i++)
+    struct hashing *h = argument;
+    wcodec_error error = {0};
+    if (h->looked[tensor].memory == NULL || atomic_load(&h->failure.failed))
+        return;
+    const wcodec_status status = wcodec_looked_put_ends(&h->looked[tensor], &h->file, &error);
+    if (status != WCODEC_OK)
+        wcodec_sync_failure_note(&h->failure, tensor, status, &error);
+}
+
+/* The file's hash. */
+static void end_file(struct hashing *h, uint8_t file[16])
+{
+    for (uint64_t i = 0; i < h->request->declared.names.count; i++)
         if (h->looked[i].memory != NULL)
-            status = wcodec_looked_put(&h->looked[i], &h->file, err);
-    return status;
+            wcodec_looked_put_leaves(&h->looked[i], &h->file);
+    wcodec_tree_canonical(wcodec_tree_end(&h->file, h->request->size), file);
 }
 
 static void hash_task(void *argument, size_t i)
@@ -111,7 +122,7 @@ static void hash_task(void *argument, size_t i)
     uint8_t *own = NULL;
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
-    if (atomic_load(&h->failure.failed) || !is_wanted(h, tensor) || h->hashed[tensor])
+    if (atomic_load(&h->failure.failed))
         return;
     status = wcodec_cancel_check(h->cancel, &error);
     if (status == WCODEC_OK && bytes != NULL) {
@@ -153,16 +164,28 @@ static wcodec_status prepare(struct hashing *h, wcodec_error *err)
     h->digests = wcodec_alloc_array(allocator, count + 1, sizeof *h->digests);
     if (h->pieces == NULL || h->digests == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
-    h->pieces[0] = h->digests[0] = 0;
+    h->digests[0] = 0;
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t size = r->declared.tensors[i].size;
-        h->pieces[i + 1] = h->pieces[i] + wcodec_div_up_u64(size, PIECE);
         h->digests[i + 1] = h->digests[i] + wcodec_div_up_u64(size, WCODEC_LEAF_BYTES);
     }
     h->leaves = wcodec_alloc_array(allocator, h->digests[count] + count + 1, DIGEST);
     if (h->leaves == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
     return WCODEC_OK;
+}
+
+/* What devices have not hashed is read. */
+static uint64_t divide(struct hashing *h)
+{
+    const struct wcodec_save_request *r = h->request;
+    h->pieces[0] = 0;
+    for (uint64_t i = 0; i < r->declared.names.count; i++)
+        h->pieces[i + 1] =
+            h->pieces[i] + (h->hashed[i] || !is_wanted(h, i)
+                                ? 0
+                                : wcodec_div_up_u64(r->declared.tensors[i].size, PIECE));
+    return h->pieces[r->declared.names.count];
 }
 
 static wcodec_status prepare_file(struct hashing *h, wcodec_error *err)
@@ -181,15 +204,14 @@ static wcodec_status prepare_file(struct hashing *h, wcodec_error *err)
 }
 
 wcodec_status wcodec_sync_hash(struct wcodec_save_request *r, const uint8_t *wanted,
-                               uint64_t *hashes, uint8_t file[16], struct wcodec_looked *looked,
-                               struct wcodec_cancel *cancel, wcodec_error *err)
+                               uint64_t *hashes, uint8_t file[16], struct wcodec_cancel *cancel,
+                               wcodec_error *err)
 {
     const wcodec_allocator *allocator = &r->context->allocator;
     const uint64_t count = r->declared.names.count;
     struct hashing h = {.request = r,
                         .wanted = wanted,
                         .hashes = hashes,
-                        .looked = looked,
                         .cancel = cancel,
                         .leaf = wcodec_sync_leaf(r->context)};
     wcodec_status status = prepare(&h, err);
@@ -199,20 +221,21 @@ wcodec_status wcodec_sync_hash(struct wcodec_save_request *r, const uint8_t *wan
         status = wcodec_sync_failure_init(&h.failure, err);
     if (status == WCODEC_OK) {
         wcodec_run(r->context, device_task, &h, (size_t)count);
-        wcodec_run(r->context, hash_task, &h, (size_t)h.pieces[count]);
+        if (!atomic_load(&h.failure.failed))
+            wcodec_run(r->context, hash_task, &h, (size_t)divide(&h));
+        if (file != NULL)
+            wcodec_run(r->context, ends_task, &h, (size_t)count);
         status = wcodec_sync_failure_end(&h.failure, err);
     }
     for (uint64_t i = 0; i < count && status == WCODEC_OK; i++)
         if (is_wanted(&h, i) && !h.hashed[i])
             hashes[i] = root_of(&h, i);
     if (status == WCODEC_OK && file != NULL)
-        status = put_looked(&h, err);
-    if (status == WCODEC_OK && file != NULL)
-        wcodec_tree_canonical(wcodec_tree_end(&h.file, r->size), file);
+        end_file(&h, file);
     wcodec_tree_free(&h.file);
-    for (uint64_t i = 0; h.looked != NULL && h.looked != looked && i < count; i++)
+    for (uint64_t i = 0; h.looked != NULL && i < count; i++)
         wcodec_looked_free(allocator, &h.looked[i]);
-    wcodec_free(allocator, h.looked != looked ? h.looked : NULL);
+    wcodec_free(allocator, h.looked);
     wcodec_free(allocator, h.hashed);
     wcodec_free(allocator, h.leaves);
     wcodec_free(allocator, h.digests);

@@ -52,11 +52,10 @@ wcodec_status wcodec_sync_bring(struct wcodec_save_request *request, uint64_t te
 
 /* The hash of each tensor, the low half of its tree hash (doc/format.md 1.5), to hashes[]; where
  * `wanted` is not NULL only of those that it has a 1 for. file: NULL, or where the hash of the
- * request as a file goes. looked: NULL, or what a writer will want to know of tensors that devices
- * hash: begins as zeros, and is freed by the caller. Errors name the tensor. */
+ * request as a file goes. Errors name the tensor. */
 wcodec_status wcodec_sync_hash(struct wcodec_save_request *request, const uint8_t *wanted,
-                               uint64_t *hashes, uint8_t file[16], struct wcodec_looked *looked,
-                               struct wcodec_cancel *cancel, wcodec_error *err);
+                               uint64_t *hashes, uint8_t file[16], struct wcodec_cancel *cancel,
+                               wcodec_error *err);
 
 /* Is this tensor in the memory of a device that hashes it there? */
 bool wcodec_sync_on_device(const struct wcodec_save_request *request, uint64_t tensor);

@@ -90,7 +90,7 @@ static uint64_t most_bytes(const struct wcodec_write_batch *batch)
 {
     const uint64_t share = batch->settings.lossy != WCODEC_LOSSY_NONE ? 8 : 4;
     if (batch->by_coder)
-        return WCODEC_WRITE_BATCH_CODER_BYTES;
+        return batch->coder->batch;
     return batch->memory / share < WCODEC_WRITE_BATCH_BYTES ? batch->memory / share
                                                             : WCODEC_WRITE_BATCH_BYTES;
 }
@@ -185,9 +185,13 @@ static void write_pending(void *argument)
     wcodec_status status = WCODEC_OK;
     const uint64_t begin = wcodec_phase_begin(&b->phases);
     for (size_t i = 0; i < b->pending_count && status == WCODEC_OK; i++) {
-        const struct wcodec_write_batch_item *item = &b->pending[i];
+        struct wcodec_write_batch_item *item = &b->pending[i];
         if (b->settings.lossy != WCODEC_LOSSY_NONE && item->is_coded)
             log_lossy(b, item);
+        if (item->by_coder && b->coder->settle != NULL)
+            status = b->coder->settle(b->coder->opaque, &item->coded, &error);
+        if (status != WCODEC_OK)
+            break;
         if (item->alias != UINT64_MAX)
             status = wcodec_output_alias(b->output, &item->what, item->alias, &error);
         else

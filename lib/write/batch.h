@@ -17,8 +17,6 @@
  */
 #define WCODEC_WRITE_BATCH_BYTES ((uint64_t)12 << 20)
 #define WCODEC_WRITE_BATCH_LARGE ((uint64_t)1 << 20)
-/* A batch of tensors that a coder has: what is pinned for their payloads stays bounded. */
-#define WCODEC_WRITE_BATCH_CODER_BYTES ((uint64_t)128 << 20)
 /* Of the library's 64 MiB, what batches are planned with beside twice the largest item. */
 #define WCODEC_WRITE_BATCH_MEMORY ((uint64_t)56 << 20)
 enum { WCODEC_WRITE_BATCH_ITEMS = 2048 };
@@ -37,6 +35,7 @@ struct wcodec_write_batch_item {
     uint8_t *approximation; /* NULL, or what a lossy tensor, or an alias of one, decodes to: until
                                it is hashed as part of the original */
     bool is_coded;
+    bool by_coder;         /* it was the coder who coded it */
     bool is_settled;       /* verified if that is asked for, and its payload hashed */
     uint64_t payload_hash; /* then; `what` is being read when it is found */
 };

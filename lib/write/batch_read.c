@@ -7,6 +7,12 @@
 
 #include "core/error.h"
 
+/* The original's hash goes by these bytes; not where that is known, or by what is decoded. */
+static bool is_hashed_here(const struct wcodec_write_batch *b)
+{
+    return b->settings.lossy == WCODEC_LOSSY_NONE && !b->output->hash_known;
+}
+
 static void read_task(void *argument, size_t i)
 {
     struct wcodec_write_work *w = argument;
@@ -21,7 +27,7 @@ static void read_task(void *argument, size_t i)
     if (b->source && b->source->fd >= 0)
         status = wcodec_source_read(b->source, b->begin + at, b->data + at, (size_t)size, &error);
     time = wcodec_phase_end(&b->phases, WCODEC_PHASE_READ, time);
-    if (status == WCODEC_OK && b->settings.lossy == WCODEC_LOSSY_NONE)
+    if (status == WCODEC_OK && is_hashed_here(b))
         status = wcodec_tree_put(&b->output->original, b->output->hashed + (at - w->read_begin),
                                  b->bytes + at, size, &error);
     (void)wcodec_phase_end(&b->phases, WCODEC_PHASE_HASH, time);
@@ -51,7 +57,7 @@ void wcodec_write_read(struct wcodec_write_work *w)
         w->read_end = b->size - w->read_begin < most ? b->size : w->read_begin + most;
         wcodec_run(b->context, read_task, w,
                    (size_t)wcodec_div_up_u64(w->read_end - w->read_begin, WCODEC_WRITE_READ_PIECE));
-        if (b->settings.lossy == WCODEC_LOSSY_NONE) {
+        if (is_hashed_here(b)) {
             wcodec_tree_advance(&b->output->original);
             b->output->hashed += w->read_end - w->read_begin;
         }
@@ -69,7 +75,7 @@ static void look_task(void *argument, size_t i)
         const uint64_t time = wcodec_phase_begin(&b->phases);
         const wcodec_status status =
             wcodec_looked_take(&b->context->allocator, b->coder, b->begin + item->at,
-                               item->what.size, &item->looked, &error);
+                               item->what.size, b->dedup != NULL, &item->looked, &error);
         (void)wcodec_phase_end(&b->phases, WCODEC_PHASE_HASH, time);
         if (status != WCODEC_OK)
             wcodec_write_note_item_failure(w, WCODEC_WRITE_PLACE_BATCH + n, item, status, &error);
@@ -81,6 +87,8 @@ void wcodec_write_look(struct wcodec_write_work *w)
     struct wcodec_write_batch *b = w->batch;
     wcodec_error error = {0};
     b->bytes = NULL;
+    if (b->dedup == NULL && b->output->hash_known)
+        return;
     wcodec_run(b->context, look_task, w, wcodec_write_count_coders(b));
     atomic_store(&w->next, 0);
     for (size_t i = 0; i < b->count && !atomic_load(&w->failed); i++) {

@@ -28,6 +28,8 @@ enum { WCODEC_WRITE_LOOK_MOST = 3 * WCODEC_LEAF_BYTES };
 struct wcodec_write_coder {
     void *opaque;
     size_t workers; /* so many tensors at once keep it busy */
+    uint64_t batch; /* bytes of tensors that are coded before their payloads are written, at most:
+                     * what is pinned for these stays bounded; a larger tensor is alone */
     bool by_base;   /* it codes against the batch's bases, and nothing else; false: without any */
 
     /* Can it look at this tensor, and may it code it? Depends on nothing that changes. */
@@ -37,6 +39,7 @@ struct wcodec_write_coder {
     /* Bytes of it, where it is to be coded here after all. */
     wcodec_status (*read)(void *opaque, uint64_t offset, void *dst, size_t size, wcodec_error *err);
 
+    /* Not called where neither samples nor the original's hash are the writer's matter. */
     wcodec_status (*look)(void *opaque, uint64_t offset, const struct wcodec_write_look *look,
                           wcodec_error *err);
 
@@ -45,6 +48,10 @@ struct wcodec_write_coder {
     wcodec_status (*code)(void *opaque, const struct wcodec_encode_settings *settings,
                           const struct wcodec_entry *what, uint64_t offset,
                           struct wcodec_coded *coded, bool *done, wcodec_error *err);
+
+    /* NULL, or what is called for each tensor that it coded before that is written, from one thread
+     * at a time: sets what was not known when it was coded. */
+    wcodec_status (*settle)(void *opaque, struct wcodec_coded *coded, wcodec_error *err);
 };
 
 #endif

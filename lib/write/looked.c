@@ -25,28 +25,30 @@ static void lay_out(struct wcodec_looked *l)
 
 wcodec_status wcodec_looked_take(const wcodec_allocator *allocator,
                                  const struct wcodec_write_coder *coder, uint64_t offset,
-                                 uint64_t size, struct wcodec_looked *looked, wcodec_error *err)
+                                 uint64_t size, bool samples, struct wcodec_looked *looked,
+                                 wcodec_error *err)
 {
     struct wcodec_looked l = {.offset = offset, .size = size};
     struct wcodec_source_range ranges[SAMPLES + 2];
+    unsigned count = 0;
     WCODEC_ASSERT(size > SAMPLE_BYTES);
     lay_out(&l);
-    const uint64_t leaves = l.leaf_count * sizeof *l.leaves,
-                   bytes = SAMPLE_BYTES + l.head_size + l.tail_size;
+    const uint64_t leaves = l.leaf_count * sizeof *l.leaves, sampled = samples ? SAMPLE_BYTES : 0,
+                   bytes = sampled + l.head_size + l.tail_size;
     l.memory = wcodec_alloc_array(allocator, leaves + bytes, 1);
     if (l.memory == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for hashes");
     l.leaves = (struct wcodec_tree_hash *)(void *)l.memory;
     l.samples = l.memory + leaves;
-    l.head = l.samples + SAMPLE_BYTES;
+    l.head = l.samples + sampled;
     l.tail = l.head + l.head_size;
-    for (unsigned i = 0; i < SAMPLES; i++)
-        ranges[i] = (struct wcodec_source_range){offset + wcodec_dedup_sample((size_t)size, i),
-                                                 WCODEC_DEDUP_SAMPLE};
-    ranges[SAMPLES] = (struct wcodec_source_range){offset, l.head_size};
-    ranges[SAMPLES + 1] = (struct wcodec_source_range){offset + size - l.tail_size, l.tail_size};
+    for (; samples && count < SAMPLES; count++)
+        ranges[count] = (struct wcodec_source_range){
+            offset + wcodec_dedup_sample((size_t)size, count), WCODEC_DEDUP_SAMPLE};
+    ranges[count++] = (struct wcodec_source_range){offset, l.head_size};
+    ranges[count++] = (struct wcodec_source_range){offset + size - l.tail_size, l.tail_size};
     const struct wcodec_write_look look = {.ranges = ranges,
-                                           .range_count = sizeof ranges / sizeof ranges[0],
+                                           .range_count = count,
                                            .bytes = l.samples,
                                            .first_leaf = l.first_leaf,
                                            .leaf_count = l.leaf_count,
@@ -70,6 +72,22 @@ wcodec_status wcodec_looked_put(const struct wcodec_looked *l, struct wcodec_tre
         status =
             wcodec_tree_put(tree, l->offset + l->size - l->tail_size, l->tail, l->tail_size, err);
     return status;
+}
+
+wcodec_status wcodec_looked_put_ends(const struct wcodec_looked *l, struct wcodec_tree *tree,
+                                     wcodec_error *err)
+{
+    const wcodec_status status = wcodec_tree_put(tree, l->offset, l->head, l->head_size, err);
+    return status == WCODEC_OK ? wcodec_tree_put(tree, l->offset + l->size - l->tail_size, l->tail,
+                                                 l->tail_size, err)
+                               : status;
+}
+
+void wcodec_looked_put_leaves(const struct wcodec_looked *l, struct wcodec_tree *tree)
+{
+    wcodec_tree_advance(tree);
+    if (l->leaf_count != 0)
+        wcodec_tree_put_leaves(tree, l->first_leaf, l->leaves, l->leaf_count);
 }
 
 void wcodec_looked_free(const wcodec_allocator *allocator, struct wcodec_looked *looked)

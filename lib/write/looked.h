@@ -20,16 +20,23 @@ struct wcodec_looked {
     struct wcodec_tree_hash *leaves;
 };
 
-/* Look at `size` bytes from `offset` of the source on, more than all samples have. From several
- * threads at once. WCODEC_ERROR_MEMORY, and what the coder says. */
+/* Look at `size` bytes from `offset` of the source on, more than all samples have; these are not
+ * set unless `samples` says so. From several threads at once. WCODEC_ERROR_MEMORY, and what the
+ * coder says. */
 wcodec_status wcodec_looked_take(const wcodec_allocator *allocator,
                                  const struct wcodec_write_coder *coder, uint64_t offset,
-                                 uint64_t size, struct wcodec_looked *looked, wcodec_error *err);
+                                 uint64_t size, bool samples, struct wcodec_looked *looked,
+                                 wcodec_error *err);
 
 /* Put all of it into the source's tree, in which what is before it is complete. No other call at
  * the same time. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_looked_put(const struct wcodec_looked *looked, struct wcodec_tree *tree,
                                 wcodec_error *err);
+/* The same in two steps, for a tree that has room for all leaves: first the ends of all tensors, in
+ * any order, by several threads, then the leaves, in order. */
+wcodec_status wcodec_looked_put_ends(const struct wcodec_looked *looked, struct wcodec_tree *tree,
+                                     wcodec_error *err);
+void wcodec_looked_put_leaves(const struct wcodec_looked *looked, struct wcodec_tree *tree);
 
 void wcodec_looked_free(const wcodec_allocator *allocator, struct wcodec_looked *looked);
 

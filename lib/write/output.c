@@ -15,7 +15,8 @@
 #include <stdatomic.h>
 
 enum {
-    HASH_BYTES = 1 << 20, /* of the original, in one task */
+    HASH_BYTES = 1 << 20,                 /* of the original, in one task */
+    HASH_PAYLOAD = 4 * WCODEC_LEAF_BYTES, /* the same of a payload, which may be little */
     GATHERED_BYTES = 1 << 16,
     GATHERED_PART = 1 << 14, /* larger parts are written as they are */
     PIECE_BYTES = 1 << 20,   /* by one thread */
@@ -324,6 +325,29 @@ static void hash_part(void *argument, size_t i)
         atomic_store(&h->failed, true);
 }
 
+/* Bytes of the payload, whatever its parts. */
+static void hash_range(void *argument, size_t i)
+{
+    struct hashing *h = argument;
+    const uint64_t begin = (uint64_t)i * HASH_PAYLOAD, end = begin + HASH_PAYLOAD;
+    size_t low = 0, high = h->coded->part_count; /* the last part that begins there or before */
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (h->part_offsets[middle] <= begin)
+            low = middle;
+        else
+            high = middle;
+    }
+    for (; low < h->coded->part_count && h->part_offsets[low] < end; low++) {
+        const struct wcodec_coded_part *part = &h->coded->parts[low];
+        const uint64_t at = h->part_offsets[low], from = at < begin ? begin : at,
+                       to = at + part->size < end ? at + part->size : end;
+        if (from < to &&
+            wcodec_tree_put(h->tree, from, part->data + (from - at), to - from, NULL) != WCODEC_OK)
+            atomic_store(&h->failed, true);
+    }
+}
+
 /* A payload of several leaves. Ends by end_hashing(), also after a failure. */
 static wcodec_status begin_hashing(const struct wcodec_coded *coded, wcodec_leaf_fn leaf,
                                    struct wcodec_tree *tree, struct hashing *h, wcodec_error *err)
@@ -357,7 +381,8 @@ wcodec_status wcodec_coded_hash(wcodec_context *context, wcodec_leaf_fn leaf,
     }
     wcodec_status status = begin_hashing(coded, leaf, &tree, &h, err);
     if (status == WCODEC_OK)
-        status = run_hashing(context, &h, hash_part, coded->part_count, err);
+        status = run_hashing(context, &h, hash_range,
+                             wcodec_div_up_u64(coded->payload_size, HASH_PAYLOAD), err);
     if (status == WCODEC_OK)
         *hash = wcodec_tree_end(&tree, coded->payload_size).low;
     end_hashing(&h);

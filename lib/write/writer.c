@@ -27,7 +27,8 @@ struct wcodec_writer {
     struct wcodec_reporter reporter;
     enum writer_stage stage;
     struct wcodec_declared declared;
-    uint64_t next; /* tensor whose data comes next */
+    uint64_t next;       /* tensor whose data comes next */
+    const uint8_t *hash; /* NULL, or the caller's of the original */
 };
 
 wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn write, void *opaque,
@@ -271,6 +272,21 @@ void wcodec_writer_set_coder(wcodec_writer *writer, const struct wcodec_write_co
     writer->batch.coder = coder;
 }
 
+void wcodec_writer_set_hash(wcodec_writer *writer, const uint8_t *hash)
+{
+    writer->hash = hash;
+    writer->output.hash_known = true;
+}
+
+wcodec_status wcodec_writer_code(wcodec_writer *writer, wcodec_error *err)
+{
+    const wcodec_status status = check_writing(writer, err);
+    if (status != WCODEC_OK)
+        return status;
+    begin_call(writer);
+    return run_batch(writer, writer->batch.data, err);
+}
+
 wcodec_status wcodec_writer_placed(wcodec_writer *writer, bool *taken, wcodec_error *err)
 {
     wcodec_writer *w = writer;
@@ -322,6 +338,8 @@ wcodec_status wcodec_writer_finish(wcodec_writer *writer, wcodec_encode_report *
         status = wcodec_reporter_add(&w->reporter, w->output.index.size - w->reporter.done, err);
     if (status == WCODEC_OK)
         status = wcodec_reporter_end(&w->reporter, err);
+    if (w->hash != NULL)
+        memcpy(w->output.index.hash, w->hash, sizeof w->output.index.hash);
     if (status == WCODEC_OK)
         status = wcodec_output_finish(w->context, &w->output, err);
     w->stage = status == WCODEC_OK ? FINISHED : FAILED;
