@@ -120,9 +120,11 @@ def load(
             wanted = crew.do(lambda: _planned(reader, crew, plan, names))
             made = crew.do(lambda: _framework(crew, wanted, device, backend))
             _same_everywhere(crew, wanted, [made.device] * len(wanted))
-            tensors = crew.do(lambda: _rooms(wanted, made.device))
-            _bring(crew, reader, made, wanted, tensors)
-            return {want.info.name: tensor for want, tensor in zip(wanted, tensors)}
+            rooms = crew.do(lambda: {i: _room(w, made.device) for i, w in enumerate(wanted)})
+            # What each reads for itself is not passed on, and waits for no batch.
+            sizes = [want.info.nbytes if _is_passed_on(crew, want) else 0 for want in wanted]
+            _bring(crew, reader, made, wanted, rooms, batches(sizes, BATCH * crew.fewest))
+            return {want.info.name: rooms[i] for i, want in enumerate(wanted)}
         finally:
             reader.close()
 
@@ -164,11 +166,8 @@ def load_into(
                 ]
                 needs = [want for want, _ in here]
                 made = crew.do(partial(_framework, crew, needs, device, backend))
-                for some in batches([want.info.nbytes for want, _ in here], BATCH):
-                    chosen = [here[i][0] for i in some]
-                    rooms = crew.do(partial(_rooms, chosen, made.device))
-                    _bring(crew, reader, made, chosen, rooms)
-                    crew.do(partial(_fill, [here[i] for i in some], rooms))
+                parts = batches([want.info.nbytes for want in needs], BATCH)
+                _bring(crew, reader, made, needs, {}, parts, partial(_fill, here))
         finally:
             reader.close()
 
@@ -266,9 +265,10 @@ def _part_of(reader: AnyReader, name: str, tensor: Any) -> _Want:
     return _Want(info, rows=places[0], parts=tuple(places[1:]))
 
 
-def _fill(targets: Sequence[tuple[_Want, Any]], rooms: Sequence[torch.Tensor]) -> None:
+def _fill(targets: Sequence[tuple[_Want, Any]], rooms: Mapping[int, torch.Tensor]) -> None:
     with torch.no_grad():
-        for (want, target), room in zip(targets, rooms):
+        for i, room in rooms.items():
+            want, target = targets[i]
             _local(target).copy_(want.cut_from(room))
 
 
@@ -279,10 +279,6 @@ def _framework(
     if any(_is_passed_on(crew, want) for want in wanted):
         crew.check_passes(made.device)
     return made
-
-
-def _rooms(wanted: Sequence[_Want], device: torch.device) -> list[torch.Tensor]:
-    return [_room(want, device) for want in wanted]
 
 
 def _room(want: _Want, device: torch.device) -> torch.Tensor:
@@ -376,6 +372,8 @@ class _Batch(NamedTuple):
     """Tensors that are loaded together, and what follows when they are there."""
 
     load: Load
+    numbers: Sequence[int]
+    """Of all of them."""
     units: list[_Unit]
     cut: list[int]
     """Numbers of those that are cut in columns."""
@@ -383,28 +381,37 @@ class _Batch(NamedTuple):
     """Of each of these, the rows that this rank decodes."""
 
 
+Rooms = dict[int, torch.Tensor]
+"""Where tensors are loaded to, by their numbers."""
+
+
 def _bring(
     crew: Crew,
     reader: AnyReader,
     made: Framework,
     wanted: Sequence[_Want],
-    tensors: list[torch.Tensor],
+    rooms: Rooms,
+    parts: Iterable[Sequence[int]],
+    take: Callable[[Rooms], None] | None = None,
 ) -> None:
-    """Load what is wanted to the tensors, which are in its order."""
-    # What each reads for itself is not passed on, and waits for no batch.
-    sizes = [want.info.nbytes if _is_passed_on(crew, want) else 0 for want in wanted]
-    left = deque(batches(sizes, BATCH * crew.fewest))
+    """Load what is wanted, in parts: what others need of one is passed on while the next ones are
+    read and decoded.
+
+    take: gets the rooms of each part when its tensors are there, after which they go; a tensor that
+    has no room gets one when its part begins.
+    """
+    left = deque(parts)
     lanes = min(_LANES, len(left))
     under_way: deque[_Batch] = deque()
     there: list[_Batch] = []
     try:
         while left or under_way:
             while left and len(under_way) < lanes:
-                under_way.append(_begin(crew, reader, made, wanted, tensors, left.popleft(), lanes))
-            _pass_on(crew, there, wanted, tensors)
+                under_way.append(_begin(crew, reader, made, wanted, rooms, left.popleft(), lanes))
+            _pass_on(crew, there, wanted, rooms, take)
             there.clear()  # and their memory
             there = [under_way.popleft() for _ in range(crew.finish([b.load for b in under_way]))]
-        _pass_on(crew, there, wanted, tensors)
+        _pass_on(crew, there, wanted, rooms, take)
     finally:
         for batch in under_way:
             batch.load.stop()
@@ -418,14 +425,17 @@ def _pass_on(
     crew: Crew,
     there: Iterable[_Batch],
     wanted: Sequence[_Want],
-    tensors: list[torch.Tensor],
+    rooms: Rooms,
+    take: Callable[[Rooms], None] | None,
 ) -> None:
     for batch in there:
-        crew.spread([(_rows(tensors[u.number], u), u.owner) for u in batch.units])
+        crew.spread([(_rows(rooms[u.number], u), u.owner) for u in batch.units])
         if batch.cut:
             cuts = crew.do(partial(_cut, crew, batch, wanted))
             for i in batch.cut:
-                tensors[i] = crew.exchange(cuts.popleft())
+                rooms[i] = crew.exchange(cuts.popleft())
+        if take is not None:
+            crew.do(partial(take, {i: rooms.pop(i) for i in batch.numbers}))
 
 
 def _cut(crew: Crew, batch: _Batch, wanted: Sequence[_Want]) -> deque[Cut]:
@@ -443,7 +453,7 @@ def _begin(
     reader: AnyReader,
     made: Framework,
     wanted: Sequence[_Want],
-    tensors: Sequence[torch.Tensor],
+    rooms: Rooms,
     some: Sequence[int],
     lanes: int,
 ) -> _Batch:
@@ -451,31 +461,31 @@ def _begin(
     cut = [i for i in some if wanted[i].rows is None and wanted[i].dimension is not None]
     whole = [i for i in some if wanted[i].rows is None and wanted[i].dimension is None]
     units = _shared(whole, wanted, len(crew.host))
-    requests = [Request(wanted[i].info, *(wanted[i].rows or ())) for i in own]
-    targets = [tensors[i] for i in own]
-    for unit in units:
-        if unit.owner == crew.place:
-            rows = (unit.first, unit.length) if unit.length else ()
-            requests.append(Request(wanted[unit.number].info, *rows))
-            targets.append(_rows(tensors[unit.number], unit))
     bands: list[torch.Tensor] = []
     host_memory = _HOST_MEMORY if len(crew.host) > 1 else _HOST_MEMORY_ALONE
 
     def begin() -> tuple[Started, Callable[[], None]]:
-        for request, band in _bands(crew, [wanted[i].info for i in cut], made):
-            requests.append(request)
-            bands.append(band)
-            targets.append(band)
-        filled = [(r, t) for r, t in zip(requests, targets) if r.nbytes]
+        for i in some:
+            if i not in rooms:
+                rooms[i] = _room(wanted[i], made.device)
+        pairs = [(Request(wanted[i].info, *(wanted[i].rows or ())), rooms[i]) for i in own]
+        for unit in units:
+            if unit.owner == crew.place:
+                rows = (unit.first, unit.length) if unit.length else ()
+                request = Request(wanted[unit.number].info, *rows)
+                pairs.append((request, _rows(rooms[unit.number], unit)))
+        of_cut = _bands(crew, [wanted[i].info for i in cut], made)
+        bands.extend(band for _, band in of_cut)
+        filled = [(request, target) for request, target in pairs + of_cut if request.nbytes]
         return made.begin_to(
             reader,
-            [r for r, _ in filled],
-            [t for _, t in filled],
+            [request for request, _ in filled],
+            [target for _, target in filled],
             streams=_STREAMS // lanes,
             host_memory=host_memory // lanes,
         )
 
-    return _Batch(Load(begin), units, cut, bands)
+    return _Batch(Load(begin), some, units, cut, bands)
 
 
 def _rows(tensor: torch.Tensor, unit: _Unit) -> torch.Tensor:

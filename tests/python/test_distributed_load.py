@@ -132,8 +132,20 @@ distributed._begin, _crew.Crew.finish, distributed._pass_on = begin, finish, pas
 """
     after = """
 assert most == 2 and "fbp" in said and said.count("b") > 12 and bands, (most, said)
+said, most, taken, fill = "", 0, [], distributed._fill
+def take(targets, rooms):
+    assert all(ref() is None for ref in taken), taken  # of the parts before
+    taken.extend(weakref.ref(room) for room in rooms.values())
+    fill(targets, rooms)
+distributed._fill = take
+state = {name: torch.zeros_like(tensor) for name, tensor in expected.items()}
+distributed.load_into(state, folder + "/model.wcodec")
+for name, tensor in expected.items():
+    same(state[name], tensor)
+assert re.search("fb+p", said) and said.count("b") > 4, said
+assert len(taken) == len(expected) and all(ref() is None for ref in taken)
 """
-    expect_good("import weakref\n" + code + PLANS + after, folder, 2)
+    expect_good("import re, weakref\n" + code + PLANS + after, folder, 2)
 
 
 def test_connections_are_kept(folder):
