@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import ctypes
 import datetime
+import hashlib
 import math
 import socket
 import time
@@ -19,15 +20,14 @@ import torch
 import torch.distributed as dist
 
 from . import _errors
-from ._errors import CancelledError, UsageError, WcodecError
+from ._errors import CancelledError, UnsupportedError, UsageError, WcodecError
 from ._loading import Started
+from ._rendezvous import meet
 
 _TELL = 1.0  # seconds between two times that ranks tell each other that they are at it
 _FAILED = b"!"  # what a rank says begins with, if it failed
 _TEXT = 1024  # bytes in which a rank says how it went
 _T = TypeVar("_T")
-
-_made: dict[str, int] = {}  # crews that were made of a group, by its name and ranks
 
 
 class Load:
@@ -105,9 +105,11 @@ class Crew:
             raise UsageError("this rank is not in the group")
         self.timeout = timeout
         self._spread: dist.ProcessGroup | None = None
-        name = f"{_object_of(group).group_name}/{'.'.join(map(str, self._ranks))}"
-        number = _made[name] = _made.get(name, 0) + 1
-        self._key = f"wcodec/{name}/{number}"
+        name = f"wcodec/{_object_of(group).group_name}/{'.'.join(map(str, self._ranks))}"
+        try:
+            self._key = f"{name}/{meet(_store(), name, self.world, timeout)}"
+        except (RuntimeError, TimeoutError) as error:
+            raise self._gone(error) from None
         self._all = self._gloo("all", range(self.world))
         hosts = self.tell(_host_name())
         self.host = [rank for rank in range(self.world) if hosts[rank] == hosts[self.rank]]
@@ -124,15 +126,14 @@ class Crew:
 
     def _gloo(self, name: str, ranks: Sequence[int]) -> Any:
         own: Any = dist  # of which not all that is there is declared
-        whole = own.distributed_c10d._get_default_store()
-        store = own.PrefixStore(f"{self._key}/{name}", whole)
+        store = own.PrefixStore(f"{self._key}/{name}", _store())
         timeout = datetime.timedelta(seconds=self.timeout)
         try:
             return own.ProcessGroupGloo(store, list(ranks).index(self.rank), len(ranks), timeout)
         except RuntimeError as error:
             raise self._gone(error) from None
 
-    def _gone(self, error: RuntimeError) -> WcodecError:
+    def _gone(self, error: Exception) -> WcodecError:
         text = " ".join(str(error).split())
         return CancelledError(f"rank {self.rank}: another rank ended, or says nothing: {text}")
 
@@ -163,13 +164,16 @@ class Crew:
 
     def tell(self, said: bytes) -> list[bytes]:
         """What each rank says, in their order: at most _TEXT bytes."""
+        return self._told(self._all, self.world, said)
+
+    def _told(self, connections: Any, count: int, said: bytes) -> list[bytes]:
         text = said[:_TEXT]
         mine = torch.frombuffer(
             bytearray(len(text).to_bytes(2, "little") + text.ljust(_TEXT, b"\0")), dtype=torch.uint8
         )
-        heard = [torch.empty_like(mine) for _ in range(self.world)]
+        heard = [torch.empty_like(mine) for _ in range(count)]
         try:
-            self._all.allgather([heard], [mine]).wait()
+            connections.allgather([heard], [mine]).wait()
         except RuntimeError as error:
             raise self._gone(error) from None
         texts = [ctypes.string_at(one.data_ptr(), one.numel()) for one in heard]
@@ -229,10 +233,33 @@ class Crew:
         if len(self.host) == self.world:
             return self.group
         if self._spread is None:
-            ranks = [self._ranks[rank] for rank in self.host]
-            made: Any = dist.new_group(ranks, use_local_synchronization=True)
-            self._spread = made
+            whole = _object_of(self.group)
+            known = _between.get(whole)
+            name = known.group_name if known is not None and _is_registered(known) else ""
+            if set(self._told_here(name)) != {name} or not name:
+                known = _between[whole] = self._new_group([self._ranks[rank] for rank in self.host])
+            self._spread = known
         return self._spread
+
+    def _told_here(self, text: str) -> list[str]:
+        heard = self._told(self._here, len(self.host), text.encode())
+        return [one.decode() for one in heard]
+
+    def _new_group(self, ranks: list[int]) -> Any:
+        """One of torch's, of these ranks. Its name comes of a counter, which is the same on all
+        ranks of the program only while all make the same groups: it is set to what these agree on,
+        and left as it was."""
+        torchs: Any = dist.distributed_c10d
+        state, digest = torchs._world, hashlib.sha256(self._key.encode()).digest()
+        before = state.group_count
+        try:
+            state.group_count = int.from_bytes(digest[:6], "little")
+            if len(set(self._told_here(torchs._hash_ranks_to_str(ranks)))) > 1:
+                text = "ranks of one host are in different numbers of groups, of which this version"
+                raise UnsupportedError(f"{text} of torch makes the names of new ones")
+            return dist.new_group(ranks, use_local_synchronization=True)
+        finally:
+            state.group_count = before
 
     def spread(self, parts: Sequence[tuple[torch.Tensor, int]]) -> None:
         """Tensors that one of the host's ranks has, to all others of it."""
@@ -307,6 +334,8 @@ class Crew:
         return cut.kept
 
 
+_between: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+"""What moves bytes between devices of a host, of groups that have ranks on others too."""
 _kept: weakref.WeakKeyDictionary[Any, Crew] = weakref.WeakKeyDictionary()
 """Of groups whose last load ended well. It goes with the group: its connections hold its store."""
 atexit.register(_kept.clear)
@@ -348,6 +377,12 @@ def _kept_crew(group: dist.ProcessGroup | None, timeout: float) -> Crew | None:
 def _object_of(group: dist.ProcessGroup | None) -> Any:
     made: Any = dist
     return made.group.WORLD if group is None else group
+
+
+def _store() -> Any:
+    """Which all ranks of the program see."""
+    own: Any = dist.distributed_c10d
+    return own._get_default_store()
 
 
 def _is_registered(group: dist.ProcessGroup | None) -> bool:
