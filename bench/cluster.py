@@ -29,7 +29,7 @@ class Cluster:
     store: float = 100.0  # what all hosts together get from the store behind the network
     disk: float = 20.0  # of one host: from the store, or disks of its own
     network: float = 45.0  # of one host to others, each way
-    memory: float = 75.0  # of one host: from the page cache to pinned memory, by all its cores
+    memory: float = 58.0  # of one host: from the page cache to pinned memory, by all its cores
     bus: float = 54.8  # of one GPU: pinned memory to its own, and back
     link: float = 395.0  # of one GPU from others of its host
     decode: float = 2100.0  # of one GPU: bytes that come of it

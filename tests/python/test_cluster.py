@@ -36,15 +36,17 @@ def test_one_gpu():
 
 
 def test_two_gpus():
-    """Of one GPU's load alone: all to each 1.45, half to each 0.70."""
-    alone = 0.1069
+    """Of one GPU's load alone: all to each 1.74 (on H100s 1.67), half to each 0.86, a copy to each
+    by halves 0.87."""
+    alone = 0.1128
     each = ways(2, "replicated", RATIO, warm=True)["each GPU its own copy"]
     half = ways(2, "sharded", RATIO, warm=True)["each GPU its part"]
-    assert each.seconds / alone == pytest.approx(1.45, rel=0.1)
-    assert each.longest == half.longest == "memory"
-    assert half.seconds / alone == pytest.approx(0.70, rel=0.1)
-    # Copying a half over a link took 0.10 of it where both do so at once.
     parts = ways(2, "replicated", RATIO, warm=True)["parts, decoded, over links"]
+    assert each.seconds / alone == pytest.approx(1.74, rel=0.05)
+    assert each.longest == half.longest == parts.longest == "memory"
+    assert half.seconds / alone == pytest.approx(0.86, rel=0.05)
+    assert parts.seconds / alone == pytest.approx(0.87, rel=0.05)
+    # Copying a half over a link took 0.10 of it where both do so at once.
     assert parts.stages["link"] / alone == pytest.approx(0.10, rel=0.1)
 
 
