@@ -154,6 +154,8 @@ wcodec_status wcodec_decoder_range_delta(struct wcodec_decoder *decoder, uint64_
                                          uint64_t end, uint8_t *dst,
                                          struct wcodec_reporter *reporter, wcodec_error *err);
 void wcodec_decoder_close_delta(struct wcodec_decoder *decoder);
+/* The side of a delta, the caller's from now on; nothing can be decoded then. */
+struct wcodec_delta_side *wcodec_decoder_take_side(struct wcodec_decoder *decoder);
 /* Bytes of a tile of a delta. */
 uint64_t wcodec_delta_unit(const struct wcodec_entry *entry);
 

@@ -106,6 +106,13 @@ wcodec_status wcodec_decoder_open_delta(struct wcodec_decoder *d, wcodec_error *
     return status;
 }
 
+struct wcodec_delta_side *wcodec_decoder_take_side(struct wcodec_decoder *d)
+{
+    struct wcodec_delta_side *side = d->delta->side;
+    d->delta->side = NULL;
+    return side;
+}
+
 void wcodec_decoder_close_delta(struct wcodec_decoder *d)
 {
     const wcodec_allocator *allocator = &d->input.context->allocator;

@@ -16,6 +16,8 @@ struct wcodec_sync_tensor {
     uint64_t before, after; /* hashes */
     bool equal;             /* no element differs */
     bool tied;              /* it shares the memory of another, which is applied */
+    struct wcodec_delta_side
+        *side; /* of one that a device changes: read when the message is checked */
 };
 
 struct wcodec_sync_apply {

@@ -275,7 +275,7 @@ struct patching {
     struct wcodec_sync_apply *apply;
     const struct wcodec_sync_tensor *tensor;
     const struct wcodec_delta *head;
-    struct wcodec_delta_side *side;
+    const struct wcodec_delta_side *side;
     const uint8_t *streams;
     struct range *ranges;
     size_t range_count;
@@ -477,13 +477,13 @@ wcodec_status wcodec_sync_patch_on_device(struct wcodec_sync_apply *a,
 {
     const wcodec_allocator *allocator = &a->context->allocator;
     const uint8_t *payload = a->message.source.data + t->entry->payload_offset;
-    struct patching p = {.apply = a, .tensor = t, .head = &t->entry->u.delta->head};
+    struct patching p = {
+        .apply = a, .tensor = t, .head = &t->entry->u.delta->head, .side = t->side};
+    wcodec_status status = WCODEC_OK;
     p.streams = payload + wcodec_delta_streams_begin(p.head);
     p.room = p.head->streams_size / a->weights->lane_count + ROOM_LEAST;
     p.room = p.room < ROOM ? p.room : ROOM;
-    wcodec_status status = wcodec_delta_side_read(p.head, payload, allocator, &p.side, err);
-    if (status == WCODEC_OK)
-        status = make_ranges(&p, taken, err);
+    status = make_ranges(&p, taken, err);
     if (status == WCODEC_OK && *taken)
         status = wcodec_sync_failure_init(&p.failure, err);
     if (status == WCODEC_OK && *taken) {
@@ -493,6 +493,5 @@ wcodec_status wcodec_sync_patch_on_device(struct wcodec_sync_apply *a,
         status = wcodec_sync_failure_end(&p.failure, err);
     }
     wcodec_free(allocator, p.ranges);
-    wcodec_delta_side_free(p.side);
     return status;
 }

@@ -284,9 +284,9 @@ static wcodec_status hash_bytes(wcodec_context *context, const uint8_t *bytes, u
     return status;
 }
 
-/* A payload that is what was written, and opens as its entry says. */
+/* A payload that is what was written, and opens as its entry says. t: NULL, or the tensor. */
 static wcodec_status check_payload(struct wcodec_sync_apply *a, const struct wcodec_entry *e,
-                                   wcodec_error *err)
+                                   struct wcodec_sync_tensor *t, wcodec_error *err)
 {
     uint64_t hash = 0;
     struct wcodec_decoder decoder;
@@ -296,30 +296,35 @@ static wcodec_status check_payload(struct wcodec_sync_apply *a, const struct wco
                             &hash, err);
     if (status == WCODEC_OK && hash != e->payload_hash)
         status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of its payload differs");
-    if (status != WCODEC_OK || !e->is_tensor || e->size == 0)
+    if (status != WCODEC_OK || t == NULL || e->size == 0)
         return status;
-    const struct wcodec_sync_tensor tensor = {.entry = e};
-    const struct wcodec_decoder_input input = wcodec_sync_input(a, &tensor);
+    const struct wcodec_decoder_input input = wcodec_sync_input(a, t);
     status = wcodec_decoder_open(&input, &decoder, err);
-    if (status == WCODEC_OK)
-        wcodec_decoder_close(&decoder);
-    return status;
+    if (status != WCODEC_OK)
+        return status;
+    if (wcodec_sync_patches(a, t))
+        t->side = wcodec_decoder_take_side(&decoder);
+    wcodec_decoder_close(&decoder);
+    return WCODEC_OK;
 }
 
+/* Of all tensors, then of all entries that are none. */
 static void payload_task(void *argument, size_t i)
 {
     struct wcodec_sync_apply *a = argument;
-    const struct wcodec_entry *e = &a->message.index->entries[i];
+    const struct wcodec_entry *entries = a->message.index->entries;
+    struct wcodec_sync_tensor *t = i < a->count ? &a->tensors[i] : NULL;
+    const struct wcodec_entry *e = t != NULL ? t->entry : &entries[i - a->count];
     wcodec_error error = {0};
-    if (atomic_load(&a->failure.failed))
+    if (atomic_load(&a->failure.failed) || (t == NULL && e->is_tensor))
         return;
     wcodec_status status = wcodec_cancel_check(&a->cancel, &error);
     if (status == WCODEC_OK)
-        status = check_payload(a, e, &error);
+        status = check_payload(a, e, t, &error);
     if (status == WCODEC_OK)
         return;
     wcodec_sync_prefix(e, &error);
-    wcodec_sync_failure_note(&a->failure, i, status, &error);
+    wcodec_sync_failure_note(&a->failure, (uint64_t)(e - entries), status, &error);
 }
 
 /* Headers of groups, and the zeros between. */
@@ -349,7 +354,7 @@ wcodec_status wcodec_sync_check(struct wcodec_sync_apply *a, wcodec_error *err)
         status = wcodec_sync_failure_init(&a->failure, err);
     if (status != WCODEC_OK)
         return status;
-    wcodec_run(a->context, payload_task, a, (size_t)a->message.index->entry_count);
+    wcodec_run(a->context, payload_task, a, (size_t)(a->count + a->message.index->entry_count));
     return wcodec_sync_failure_end(&a->failure, err);
 }
 
@@ -384,6 +389,8 @@ wcodec_status wcodec_sync_open(struct wcodec_sync_apply *a, const void *message,
 void wcodec_sync_close(struct wcodec_sync_apply *a)
 {
     const wcodec_allocator *allocator = &a->context->allocator;
+    for (uint64_t i = 0; a->tensors != NULL && i < a->count; i++)
+        wcodec_delta_side_free(a->tensors[i].side);
     wcodec_names_free(&a->file.names);
     wcodec_free(allocator, a->layout.tensors);
     wcodec_free(allocator, a->tensors);
