@@ -60,8 +60,8 @@
  * from those of another tensor. 16: rollouts of recurrent models. 17: anchors of vectors. 18:
  * recurrent units over sequences. 19: elements that differ are coded in streams; leaves in two
  * places. 20: search in coded vectors. 21: recurrent units by tensor cores. 22: products of many
- * vectors have room to work in. */
-#define WCODEC_BACKEND_ABI 22u
+ * vectors have room to work in. 23: operands of rows that anchors are found for have a centre. */
+#define WCODEC_BACKEND_ABI 23u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -782,6 +782,7 @@ struct wcodec_vectors_shape {
     uint32_t dimensions;
     uint32_t pitch;     /* wcodec_vectors_pitch() */
     wcodec_dtype dtype; /* F16, BF16 or F32 */
+    bool centred;       /* is there a centre other than zeros? */
 };
 
 enum {
@@ -804,7 +805,7 @@ struct wcodec_vectors_result {
     uint32_t next_changes; /* the device's own; 0 to begin with, as what follows */
     uint32_t hard;
     uint32_t hardest;
-    uint32_t unused;
+    uint32_t compared; /* rows that were compared with all anchors by that step, one by one */
 };
 
 /* Where things are: in the memory of what rows have, and in that of what anchors have. Multiples of
@@ -814,6 +815,7 @@ struct wcodec_vectors_places {
     uint64_t index;    /* u32[rows]: 2^32 - 1 to begin with */
     uint64_t sums;     /* f64[WCODEC_VECTORS_TRIED][blocks] */
     uint64_t result;   /* struct wcodec_vectors_result, zeros to begin with */
+    uint64_t centre;   /* f32[pitch]: what rows are around, zeros where they are not centred */
     uint64_t own;      /* the device's */
     uint64_t anchors;  /* f32[anchors][pitch] */
     uint64_t counts;   /* u32[anchors]: zeros to begin with */
@@ -826,17 +828,18 @@ wcodec_vectors_places(const struct wcodec_vectors_shape *s, uint64_t anchors)
 {
     const uint64_t blocks = (s->rows + WCODEC_VECTORS_ROWS - 1) / WCODEC_VECTORS_ROWS,
                    columns = wcodec_align_u64(anchors, WCODEC_VECTORS_COLUMNS),
-                   more = s->dtype != WCODEC_DTYPE_F16 ? 2 * (uint64_t)s->pitch : 0;
+                   more = s->dtype != WCODEC_DTYPE_F16 || s->centred ? 2 * (uint64_t)s->pitch : 0;
     struct wcodec_vectors_places p = {.index = wcodec_align_u64(4 * s->rows, 256)};
     p.sums = p.index + wcodec_align_u64(4 * s->rows, 256);
     p.result = p.sums + wcodec_align_u64(8 * WCODEC_VECTORS_TRIED * blocks, 256);
-    p.own = p.result + 256;
+    p.centre = p.result + 256;
+    p.own = p.centre + wcodec_align_u64(4 * (uint64_t)s->pitch, 256);
     p.counts = 4 * anchors * s->pitch;
     p.own_of_anchors = p.counts + wcodec_align_u64(4 * anchors, 256);
     /* backends/gpu/vectors.c says of what. */
     p.rows_size =
         p.own + (44 + more) * wcodec_align_u64(s->rows, 64) + 16 * wcodec_align_u64(blocks, 64);
-    p.anchors_size = p.own_of_anchors + 256 + 9 * columns + 2 * columns * s->pitch;
+    p.anchors_size = p.own_of_anchors + 256 + 10 * columns + 2 * columns * s->pitch;
     return p;
 }
 

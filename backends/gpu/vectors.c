@@ -32,6 +32,7 @@ static struct wcodec_vectors_launch arguments_of(const struct wcodec_vectors_ste
                                       .index = work + p.index,
                                       .sums = work + p.sums,
                                       .result = work + p.result,
+                                      .centre = work + p.centre,
                                       .keys = work + p.own,
                                       .anchors = anchors + p.anchors,
                                       .counts = anchors + p.counts,
@@ -58,7 +59,7 @@ static struct wcodec_vectors_launch arguments_of(const struct wcodec_vectors_ste
     l.rest = l.few + 16 * count;
     l.farthest = l.rest + 4 * count;
     l.halves =
-        s->dtype == WCODEC_DTYPE_F16
+        s->dtype == WCODEC_DTYPE_F16 && !s->centred
             ? rows
             : l.farthest + 16 * wcodec_align_u64(
                                     (s->rows + WCODEC_VECTORS_ROWS - 1) / WCODEC_VECTORS_ROWS, 64);

@@ -306,6 +306,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_scan_kernel(struct wcodec_warp *warp,
     result[WCODEC_VECTORS_EMPTY] = empty[w->items - 1];
     result[WCODEC_VECTORS_CHANGES] = result[WCODEC_VECTORS_NEXT_CHANGES];
     result[WCODEC_VECTORS_NEXT_CHANGES] = 0;
+    result[WCODEC_VECTORS_COMPARED] = result[WCODEC_VECTORS_HARDEST];
     result[WCODEC_VECTORS_HARD] = result[WCODEC_VECTORS_HARDEST] = 0;
 }
 

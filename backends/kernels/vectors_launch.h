@@ -27,7 +27,9 @@ struct wcodec_vectors_launch {
     uint64_t rest;     /* u32[count]: rows of which even that is not known */
     uint64_t columns;  /* F16 of anchors, as operands: [columns / 8][pitch / 32][32][8] */
     uint64_t middle;   /* f32[columns]: minus half of an anchor's square */
-    uint64_t bounds;   /* f32[bound_count][2]: what anchors' F16 and the rest are long at most */
+    uint64_t bounds;   /* f32[bound_count][3]: what anchors' F16 and the rest are long at most, and
+                        * the largest part of an anchor that the rest is */
+    uint64_t centre;   /* f32[pitch]: products are of rows and anchors less this */
     uint32_t count, anchor_count, pitch, dimensions;
     uint32_t format; /* WCODEC_TO_F16, ... */
     uint32_t flags;
@@ -36,7 +38,7 @@ struct wcodec_vectors_launch {
     uint32_t row[3];
     uint32_t bound_count;
 };
-WCODEC_STRUCT_SIZE(wcodec_vectors_launch, 200);
+WCODEC_STRUCT_SIZE(wcodec_vectors_launch, 208);
 
 /* Flags. */
 enum {
@@ -63,7 +65,8 @@ enum {
     WCODEC_VECTORS_EMPTY,
     WCODEC_VECTORS_NEXT_CHANGES,
     WCODEC_VECTORS_HARD,
-    WCODEC_VECTORS_HARDEST
+    WCODEC_VECTORS_HARDEST,
+    WCODEC_VECTORS_COMPARED
 };
 
 #endif

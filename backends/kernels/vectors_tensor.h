@@ -4,7 +4,8 @@
 /* The nearest anchors by tensor cores. Nearest is the anchor a for which x a - a^2 / 2 is largest:
  * sums begin with the second part, and products of F16 are added to them. What that may be wrong by
  * has a bound, and anchors that are within it of the largest are compared as vectors.h does it: of
- * a row whose anchor is certain nothing more is looked at.
+ * a row whose anchor is certain nothing more is looked at. The bound goes by lengths, and so x and
+ * a are less a row that is amidst all (`centre`), which changes no distance.
  *
  * A warp has 32 rows, and a lane of each group of four sees every fourth pair of columns: of what
  * it sees of a row it keeps the largest sum, where that was, and the second largest. So up to four
@@ -30,6 +31,13 @@ WCODEC_DEVICE_FUNCTION float wcodec_vectors_length(float square)
     return wcodec_square_root(square) * 1.001f;
 }
 
+/* A number less the centre's, as F16; larger ones are cut off, which lengths of the rest count. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_vectors_half(float x)
+{
+    const float most = 65504;
+    return wcodec_to_f16(WCODEC_FLOAT_BITS(x > most ? most : x < -most ? -most : x));
+}
+
 /* Rows as F16, and what they are long: a row to a work-item. */
 WCODEC_DEVICE_FUNCTION void wcodec_vectors_halves_kernel(const struct wcodec_vectors_item *w,
                                                          const struct wcodec_vectors_launch *l)
@@ -41,20 +49,37 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_halves_kernel(const struct wcodec_vec
     if (row >= l->count)
         return;
     for (uint32_t at = 0; at < l->pitch; at += 8) {
-        float x[8];
+        float x[8], centre[8];
         wcodec_vectors_load(l->format, l, row, at, x);
+        WCODEC_LOAD_FLOATS(centre, wcodec_vectors_floats(l->centre) + at);
+        WCODEC_LOAD_FLOATS(centre + 4, wcodec_vectors_floats(l->centre) + at + 4);
         for (uint32_t i = 0; i < 8; i += 2) {
-            const uint32_t low = wcodec_to_f16(WCODEC_FLOAT_BITS(x[i])),
-                           high = wcodec_to_f16(WCODEC_FLOAT_BITS(x[i + 1]));
+            x[i] -= centre[i];
+            x[i + 1] -= centre[i + 1];
+            const uint32_t low = wcodec_vectors_half(x[i]), high = wcodec_vectors_half(x[i + 1]);
             const float a = wcodec_half_float(low), b = wcodec_half_float(high);
             all += a * a + b * b;
             rest += (x[i] - a) * (x[i] - a) + (x[i + 1] - b) * (x[i + 1] - b);
-            if (l->format != WCODEC_TO_F16)
+            if (l->halves != l->rows)
                 to[(at + i) / 2] = high << 16 | low;
         }
     }
     wcodec_vectors_floats(l->norms)[row] = wcodec_vectors_length(all);
     wcodec_vectors_floats(l->norms)[(uint64_t)l->count + row] = wcodec_vectors_length(rest);
+}
+
+/* What F16 may lack of numbers that are small: half a unit of each, and more. */
+WCODEC_DEVICE_FUNCTION float wcodec_vectors_least(const struct wcodec_vectors_launch *l)
+{
+    return wcodec_square_root((float)l->pitch) * (1 / 16777216.0f);
+}
+
+/* The part of an anchor that F16 lacks besides, by the squares of both; or somewhat more. */
+WCODEC_DEVICE_FUNCTION float wcodec_vectors_part(const struct wcodec_vectors_launch *l, float all,
+                                                 float rest)
+{
+    const float more = wcodec_vectors_length(rest) - wcodec_vectors_least(l);
+    return more > 0 ? 1.01f * more / wcodec_vectors_length(all) : 0;
 }
 
 /* Anchors as operands: four work-items have one, and a work-group tells what the longest are. */
@@ -67,6 +92,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_columns_kernel(struct wcodec_warp *wa
     const bool there = column < l->anchor_count;
     const WCODEC_GLOBAL float *from =
         wcodec_vectors_floats(l->anchors) + (uint64_t)column * l->pitch + 8 * q;
+    const WCODEC_GLOBAL float *centre = wcodec_vectors_floats(l->centre) + 8 * q;
     WCODEC_GROUP_LOCAL float *sums = (WCODEC_GROUP_LOCAL float *)w->shared;
     float own[3] = {0, 0, 0}; /* squares: of the anchor, as F16, of the rest */
     (void)warp;
@@ -75,9 +101,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_columns_kernel(struct wcodec_warp *wa
             wcodec_vectors_words(l->columns) +
             4 * (((uint64_t)(column / 8) * chunks + c) * 32 + column % 8 * 4 + q);
         for (uint32_t i = 0; i < 8; i += 2) {
-            const float x = there ? from[32 * c + i] : 0, y = there ? from[32 * c + i + 1] : 0;
-            const uint32_t low = wcodec_to_f16(WCODEC_FLOAT_BITS(x)),
-                           high = wcodec_to_f16(WCODEC_FLOAT_BITS(y));
+            const uint32_t at = 32 * c + i;
+            const float x = there ? from[at] - centre[at] : 0,
+                        y = there ? from[at + 1] - centre[at + 1] : 0;
+            const uint32_t low = wcodec_vectors_half(x), high = wcodec_vectors_half(y);
             const float a = wcodec_half_float(low), b = wcodec_half_float(high);
             to[i / 2] = high << 16 | low;
             own[0] += x * x + y * y;
@@ -98,15 +125,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_columns_kernel(struct wcodec_warp *wa
     WCODEC_SYNC_ITEMS(warp);
     sums[w->item] = q == 0 ? own[1] : 0;
     sums[w->items + w->item] = q == 0 ? own[2] : 0;
+    sums[2 * w->items + w->item] = q == 0 ? wcodec_vectors_part(l, own[0], own[2]) : 0;
     WCODEC_SYNC_ITEMS(warp);
-    if (w->item >= 2)
+    if (w->item >= 3)
         return;
     float most = 0;
     for (uint32_t i = 0; i < w->items; i += 4) {
         const float v = sums[w->item * w->items + i];
         most = v > most ? v : most;
     }
-    wcodec_vectors_floats(l->bounds)[2 * w->group + w->item] = wcodec_vectors_length(most);
+    wcodec_vectors_floats(l->bounds)[3 * w->group + w->item] =
+        w->item < 2 ? wcodec_vectors_length(most) : most;
 }
 
 /* What a lane has seen of a row. The last four bits of sums say which of the 16 columns of a stage
@@ -300,16 +329,28 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_look(const uint32_t held, struct wcod
  * and each of the additions, in any order and cut off, by some units in the last place of the
  * largest; half the square likewise; and the last four bits are lost. What they are compared with,
  * distances in binary32, have errors of their own (pitch / 4 additions one after the other, and
- * squares). */
+ * squares).
+ *
+ * The longest anchor counts only where it may be nearest, or that of the larger sum: neither is
+ * longer than the row and the distance to the latter, which the bound gives in turn. Each time the
+ * lengths that it began with were enough, and so are the lesser ones. */
 WCODEC_DEVICE_FUNCTION float wcodec_vectors_margin(const struct wcodec_vectors_launch *l,
                                                    uint32_t row, const float *anchors, float most)
 {
     const float x = wcodec_vectors_floats(l->norms)[row],
-                rest = wcodec_vectors_floats(l->norms)[(uint64_t)l->count + row],
-                a = anchors[0] + anchors[1], unit = 1 / 4194304.0f,
-                error = ((float)l->pitch + 8) * unit * (a * a + x * a) + x * anchors[1] + rest * a;
-    const float square = (x + rest) * (x + rest) - 2 * most + 2 * error,
-                distance = square > 0 ? square : 0;
+                rest = wcodec_vectors_floats(l->norms)[(uint64_t)l->count + row], all = x + rest,
+                unit = 1 / 4194304.0f;
+    float a = anchors[0] + anchors[1], lacks = anchors[1], error = 0, distance = 0;
+    WCODEC_UNROLL_NONE
+    for (uint32_t i = 0; i < 3; i++) {
+        error = ((float)l->pitch + 12) * unit * (a * a + x * a) + x * lacks + rest * a;
+        const float square = all * all - 2 * most + 2 * error;
+        distance = square > 0 ? square : 0;
+        const float length = 1.001f * (all + wcodec_vectors_length(distance)),
+                    of_it = anchors[2] * length + wcodec_vectors_least(l);
+        lacks = of_it < lacks ? of_it : lacks;
+        a = length + lacks < a ? length + lacks : a;
+    }
     return 1.01f * (2 * error + (0.25f * (float)l->pitch + 8) * 0.5f * unit * distance) + 1e-36f;
 }
 
@@ -353,10 +394,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_bounds(struct wcodec_warp *warp,
                                                   float *anchors)
 {
     const uint32_t lane = wcodec_lane(warp);
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
         float most = 0;
         for (uint32_t k = lane; k < l->bound_count; k += 32) {
-            const float v = wcodec_vectors_floats(l->bounds)[2 * k + i];
+            const float v = wcodec_vectors_floats(l->bounds)[3 * k + i];
             most = v > most ? v : most;
         }
         WCODEC_UNROLL_ALL
@@ -380,7 +421,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_tensor_kernel(const uint32_t held,
     struct wcodec_vectors_tile t;
     struct wcodec_vectors_best best[4], mine[4];
     uint32_t column[4];
-    float anchors[2];
+    float anchors[3];
     t.first = w->group * w->items + w->item / 32 * 32;
     t.stage = wcodec_shared_base(warp);
     t.size = 2 * WCODEC_VECTORS_WIDTH * depth;

@@ -23,6 +23,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_open(struct wcodec_vectors_launch *l,
     l->list += (ulong)work;
     l->few += (ulong)work;
     l->rest += (ulong)work;
+    l->centre += (ulong)work;
     l->anchors += (ulong)anchors;
     l->counts += (ulong)anchors;
     l->begin += (ulong)anchors;

@@ -8,8 +8,9 @@
  * Milliseconds of an iteration (assignment, means, energy; the median of those after the second) of
  * rows of normal random numbers, of shapes up to ROWS (10^6) rows, by the schedule best and by
  * compat with trimmed means, whose farthest rows leave most rows to few anchors, and of what comes
- * before the first one; then of the published run of 10,000 rows and of a small one, whole, the
- * least of three. BACKEND cpu: by THREADS (2). */
+ * before the first one; of one shape also off the origin, by 10 in all dimensions or by 100 in one,
+ * and with a row that is 50 times as long; then of the published run of 10,000 rows and of a small
+ * one, whole, the least of three. BACKEND cpu: by THREADS (2). */
 #define PROGRAM "gpu-vectors"
 #include "bench/floats.h"
 #include "bench/program.h"
@@ -17,6 +18,7 @@
 #include "bench/timing.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,20 +100,31 @@ static double measure(wcodec_context *context, const wcodec_vector_rows *rows, u
     return each * 1e3;
 }
 
-static void shape(wcodec_context *context, uint64_t n, uint64_t d, uint64_t anchors)
+/* Normal numbers, and what is done to them. */
+struct numbers {
+    const char *name;
+    double all, one; /* added to all dimensions, to the first */
+    double longest;  /* times the row in the middle */
+};
+
+static void shape(wcodec_context *context, uint64_t n, uint64_t d, uint64_t anchors,
+                  const struct numbers *of)
 {
     uint16_t *data = malloc(n * d * sizeof *data);
     double start[2];
     if (data == NULL)
         fail("out of memory");
-    for (uint64_t i = 0; i < n * d; i++)
-        data[i] = f16_of((uniform() + uniform() + uniform() + uniform() - 2) * sqrt(3));
+    for (uint64_t i = 0; i < n * d; i++) {
+        const double x = (uniform() + uniform() + uniform() + uniform() - 2) * sqrt(3);
+        data[i] =
+            f16_of(x * (i / d == n / 2 ? of->longest : 1) + of->all + (i % d == 0 ? of->one : 0));
+    }
     const wcodec_vector_rows rows = {
         .dtype = WCODEC_DTYPE_F16, .count = n, .dimensions = d, .data = data};
     const double best = measure(context, &rows, anchors, WCODEC_VECTORS_BEST, &start[0]),
                  compat = measure(context, &rows, anchors, WCODEC_VECTORS_COMPAT, &start[1]);
-    printf("| %u x %u x %u | %.3f | %.1f | %.3f | %.1f |\n", (unsigned)n, (unsigned)d,
-           (unsigned)anchors, best, start[0], compat, start[1]);
+    printf("| %u x %u x %u%s | %.3f | %.1f | %.3f | %.1f |\n", (unsigned)n, (unsigned)d,
+           (unsigned)anchors, of->name, best, start[0], compat, start[1]);
     fflush(stdout);
     free(data);
 }
@@ -163,9 +176,12 @@ int main(int argc, char **argv)
                                          {100000, 384, 1024},
                                          {1000000, 64, 4096},
                                          {1000000, 128, 2048}};
+    static const struct numbers plain = {"", 0, 0, 1}, others[] = {{", all + 10", 10, 0, 1},
+                                                                   {", one + 100", 0, 100, 1},
+                                                                   {", a row x 50", 0, 0, 50}};
     const unsigned long threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 2;
     const uint64_t most = argc > 3 ? strtoull(argv[3], NULL, 10) : 1000000;
-    if (argc < 2 || threads < 1 || threads > 1024) {
+    if (argc < 2 || threads < 1 || threads > 1024 || most < 64) {
         fprintf(stderr, "usage: gpu-vectors BACKEND [THREADS [ROWS]]\n");
         return 2;
     }
@@ -174,7 +190,10 @@ int main(int argc, char **argv)
            argv[1]);
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         if (shapes[i][0] <= most)
-            shape(context, shapes[i][0], shapes[i][1], shapes[i][2]);
+            shape(context, shapes[i][0], shapes[i][1], shapes[i][2], &plain);
+    const bool few = most < 100000;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        shape(context, few ? most : 100000, 128, few ? 64 : 1024, &others[i]);
     published(context, 10000, 128, 256, WCODEC_VECTORS_PLAIN);
     published(context, 10000, 128, 256, WCODEC_VECTORS_TRIMMED);
     published(context, 1000, 64, 32, WCODEC_VECTORS_TRIMMED);

@@ -143,7 +143,7 @@ static wcodec_status train_compat(struct wcodec_vectors_work *work, const wcodec
     return status;
 }
 
-/* Anchors that moved last as numbers of F16. */
+/* Anchors as the numbers of F16 that are kept. */
 static wcodec_status round_anchors(struct wcodec_vectors_work *work, wcodec_error *err)
 {
     const wcodec_status status =
@@ -175,12 +175,12 @@ static wcodec_status train_best(struct wcodec_vectors_work *work, const wcodec_v
 static wcodec_status train(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
                            wcodec_error *err)
 {
-    const bool compat = o->schedule == WCODEC_VECTORS_COMPAT;
-    wcodec_status status = compat ? train_compat(work, o, err) : train_best(work, o, err);
+    wcodec_status status = o->schedule == WCODEC_VECTORS_COMPAT ? train_compat(work, o, err)
+                                                                : train_best(work, o, err);
     if (status == WCODEC_OK)
         status = wcodec_cancel_check(&work->cancel, err);
-    /* Those of the schedule COMPAT are rounded as they move. */
-    if (status == WCODEC_OK && (!compat || work->device != NULL))
+    /* Those of the schedule COMPAT are rounded as they move, and some have never moved. */
+    if (status == WCODEC_OK)
         status = round_anchors(work, err);
     if (status == WCODEC_OK && work->device != NULL)
         status = wcodec_vectors_device_assign(work, err);

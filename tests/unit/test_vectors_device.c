@@ -16,10 +16,15 @@
 enum data {
     PUBLISHED, /* the published test data */
     UNIFORM,
-    TWINS,  /* few different rows, of which each is there often: all distances are ties */
-    BLOBS,  /* around few places, many in one */
-    NEARLY, /* of which one bit makes the difference */
-    TINY    /* what F16 has few bits for, or none */
+    TWINS,    /* few different rows, of which each is there often: all distances are ties */
+    REPEATED, /* one row and another one, not of numbers of F16: some anchors never move */
+    BLOBS,    /* around few places, many in one */
+    NEARLY,   /* of which one bit makes the difference */
+    TINY,     /* what F16 has few bits for, or none */
+    SHIFTED,  /* far from the origin */
+    AXIS,     /* likewise, by one dimension */
+    LONG,     /* one row is 50 times as long */
+    ENDS      /* of F16's numbers: differences are beyond them */
 };
 
 struct set {
@@ -40,12 +45,22 @@ static float number(const struct set *s, size_t i, uint64_t *seed)
         return 5 * (float)(row % 3) + 0.5f * sinf((float)i * 0.1f);
     case TWINS:
         return (float)((row * row % 7 * (j + 3)) % 5);
+    case REPEATED:
+        return 0.1f * (float)(j + 3 + (row == 5));
     case BLOBS:
         return (float)(row % 5 == 0 ? row % 11 : 3) + 0.01f * (float)u;
     case NEARLY:
         return 1 + (float)((row * 7 + j) % 3) * 0x1p-10f;
     case TINY:
         return (float)(u - 0.5) * 1e-6f;
+    case SHIFTED:
+        return (float)(2 * u + 20);
+    case AXIS:
+        return (float)(2 * u - 1) + (j == 3 ? 200.0f : 0);
+    case LONG:
+        return (float)(2 * u - 1) * (row == 7 ? 50.0f : 1);
+    case ENDS:
+        return (row % 25 == 0 ? -1.0f : 1) * (65504 - (float)(int)(16 * u) * 32);
     case UNIFORM:
         break;
     }
@@ -153,6 +168,7 @@ static const struct set sets[] = {
     {WCODEC_DTYPE_F32, UNIFORM, 130, 129, 5, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
     {WCODEC_DTYPE_F16, TWINS, 100, 5, 40, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
     {WCODEC_DTYPE_BF16, TWINS, 100, 33, 20, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_PLAIN},
+    {WCODEC_DTYPE_F32, REPEATED, 50, 8, 20, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
     {WCODEC_DTYPE_F32, BLOBS, 300, 3, 9, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
     {WCODEC_DTYPE_F16, NEARLY, 200, 48, 20, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
     {WCODEC_DTYPE_F32, TINY, 100, 20, 12, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
@@ -165,6 +181,8 @@ static const struct set sets[] = {
     {WCODEC_DTYPE_F16, NEARLY, 50, 64, 12, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
     {WCODEC_DTYPE_F32, TINY, 40, 20, 12, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
     {WCODEC_DTYPE_F16, TWINS, 50, 5, 30, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, ENDS, 60, 16, 9, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, ENDS, 60, 64, 20, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
     /* More rows of an anchor than are sorted in local memory. */
     {WCODEC_DTYPE_F32, UNIFORM, 2100, 2, 1, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
 };
@@ -178,12 +196,22 @@ static const struct set large[] = {
     {WCODEC_DTYPE_F16, NEARLY, 4000, 64, 100, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
     {WCODEC_DTYPE_F32, BLOBS, 20000, 32, 40, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
     {WCODEC_DTYPE_BF16, BLOBS, 5000, 2, 1, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, ENDS, 3000, 128, 60, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+};
+
+/* Rows off the origin, or one that is long: by products few are uncertain. */
+static const struct set off[] = {
+    {WCODEC_DTYPE_F16, SHIFTED, 70, 64, 10, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, AXIS, 65, 50, 9, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_PLAIN},
+    {WCODEC_DTYPE_BF16, AXIS, 64, 130, 10, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, LONG, 70, 128, 12, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, LONG, 60, 33, 10, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
 };
 
 /* most: bytes of memory that are allowed, 0: all. NULL: there is no such device. */
-static wcodec_context *open_logged(const char *backend, uint64_t most,
-                                   struct support_allocator *allocator, struct support_log *logged,
-                                   wcodec_error *err)
+static wcodec_context *open_at(const char *backend, uint64_t most, wcodec_log_level level,
+                               struct support_allocator *allocator, struct support_log *logged,
+                               wcodec_error *err)
 {
     wcodec_options options;
     wcodec_context *context;
@@ -196,9 +224,16 @@ static wcodec_context *open_logged(const char *backend, uint64_t most,
     options.allocator = allocator->allocator;
     options.log = support_keep_line;
     options.log_opaque = logged;
-    options.log_level = WCODEC_LOG_INFO;
+    options.log_level = level;
     *logged = (struct support_log){.size = 0};
     return wcodec_context_create(&options, &context, err) == WCODEC_OK ? context : NULL;
+}
+
+static wcodec_context *open_logged(const char *backend, uint64_t most,
+                                   struct support_allocator *allocator, struct support_log *logged,
+                                   wcodec_error *err)
+{
+    return open_at(backend, most, WCODEC_LOG_INFO, allocator, logged, err);
 }
 
 static struct course on_cpu, on_device;
@@ -274,6 +309,40 @@ static void test_devices(void **state)
             assert_null(strstr(logged.text, "the CPU"));
         wcodec_context_destroy(context);
         assert_int_equal(allocator.balance, 0);
+    }
+    support_load_plugin(NULL);
+}
+
+/* By tensor cores, of which the emulator has some. */
+static void test_certain(void **state)
+{
+    static const char *const names[] = {"fake", "cuda"};
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    for (size_t d = 0; d < sizeof names / sizeof names[0]; d++) {
+        if (d > 0 && !support_load_plugin(names[d]))
+            continue;
+        for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
+            struct support_allocator allocator;
+            struct support_log logged;
+            unsigned compared = 0, all = 0;
+            setenv("WCODEC_FAKE", "", 1);
+            wcodec_context *context =
+                open_at(names[d], 0, WCODEC_LOG_DEBUG, &allocator, &logged, NULL);
+            if (context == NULL)
+                break;
+            try_set(context, &off[i]);
+            const char *line = strstr(logged.text, " rows were compared with all anchors");
+            assert_non_null(line);
+            while (line > logged.text && line[-1] != '\n')
+                line--;
+            assert_int_equal(sscanf(line, "%*s %u of %u", &compared, &all), 2);
+            print_message("%s, set %u: %u of %u\n", names[d], (unsigned)i, compared, all);
+            assert_true(all > off[i].n && compared <= all / 20);
+            wcodec_context_destroy(context);
+            assert_int_equal(allocator.balance, 0);
+        }
     }
     support_load_plugin(NULL);
 }
@@ -409,6 +478,7 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_devices),
+                                       cmocka_unit_test(test_certain),
                                        cmocka_unit_test(test_left_to_cpu),
                                        cmocka_unit_test(test_lost), cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
