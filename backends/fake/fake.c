@@ -14,6 +14,8 @@
  *
  *   memory-N: its N-th allocation (memory, queue, event, batch) after them, and only that
  *
+ *   room-N: memory of its own is N bytes after them
+ *
  *   lost-N: every call from the N-th after them on
  *
  *   silent-N: from the N-th call on nothing is done any more; waiting says so
@@ -244,6 +246,19 @@ static bool fake_device_supports(struct wcodec_device *device, const struct wcod
     return !is_mode("unsupported");
 }
 
+/* Has its own memory that much left? */
+static bool has_room(enum wcodec_memory_kind kind, uint64_t size)
+{
+    uint64_t used = 0;
+    if (!is_late("room") || kind != WCODEC_MEMORY_DEVICE)
+        return true;
+    pthread_mutex_lock(&blocks_lock);
+    for (const struct fake_memory *m = blocks; m != NULL; m = m->next)
+        used += m->kind == WCODEC_MEMORY_DEVICE ? m->cpu.size : 0;
+    pthread_mutex_unlock(&blocks_lock);
+    return used <= nth && size <= nth - used;
+}
+
 static wcodec_status fake_memory_allocate(struct wcodec_device *device,
                                           enum wcodec_memory_kind kind, uint64_t size,
                                           struct wcodec_memory **memory, wcodec_error *err)
@@ -252,7 +267,8 @@ static wcodec_status fake_memory_allocate(struct wcodec_device *device,
     wcodec_status status = begin_allocation(err);
     if (status != WCODEC_OK)
         return status;
-    if (is_late("late-memory") || (is_mode("nopinned") && kind == WCODEC_MEMORY_PINNED))
+    if (is_late("late-memory") || !has_room(kind, size) ||
+        (is_mode("nopinned") && kind == WCODEC_MEMORY_PINNED))
         return fail(err, WCODEC_ERROR_MEMORY, "%llu bytes of fake memory are not there",
                     (unsigned long long)size);
     struct fake_memory *m = wcodec_alloc(host->allocator, sizeof *m);

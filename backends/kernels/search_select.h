@@ -74,12 +74,23 @@ WCODEC_DEVICE_FUNCTION uint64_t wcodec_search_key(const uint32_t kind,
     return key <= limit ? key : WCODEC_SEARCH_NONE;
 }
 
-/* No more than that, and at least as much as the k-th least: of parts of the keys each one's least.
- */
+/* Key i, or what is no less and sooner known. */
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_search_above(const uint32_t kind,
+                                                    const struct wcodec_search_source *s,
+                                                    uint32_t i)
+{
+    return kind == WCODEC_SEARCH_OF_KEYS
+               ? wcodec_vectors_keys(s->from)[i]
+               : (uint64_t)wcodec_vectors_words(s->from)[i] << 32 | WCODEC_SEARCH_NOWHERE;
+}
+
+/* No more than that, and at least as much as the k-th least: of parts of the keys each one's least,
+ * of those up to a limit that is known to be enough; NONE: the first one. */
 WCODEC_DEVICE_FUNCTION uint64_t wcodec_search_limit(const uint32_t kind, struct wcodec_warp *warp,
                                                     const struct wcodec_vectors_item *w,
+                                                    const struct wcodec_search_launch *l,
                                                     const struct wcodec_search_source *s,
-                                                    uint32_t k)
+                                                    uint32_t k, uint64_t limit)
 {
     const uint32_t most = WCODEC_SEARCH_SELECTED / w->items,
                    turns = (2 * k + w->items - 1) / w->items,
@@ -87,10 +98,9 @@ WCODEC_DEVICE_FUNCTION uint64_t wcodec_search_limit(const uint32_t kind, struct 
     for (uint32_t cell = w->item; cell < cells; cell += w->items) {
         uint64_t least = WCODEC_SEARCH_NONE;
         for (uint32_t i = s->begin + cell; i < s->end; i += cells) {
-            const uint64_t key =
-                kind == WCODEC_SEARCH_OF_KEYS
-                    ? wcodec_vectors_keys(s->from)[i]
-                    : (uint64_t)wcodec_vectors_words(s->from)[i] << 32 | WCODEC_SEARCH_NOWHERE;
+            const uint64_t key = limit == WCODEC_SEARCH_NONE
+                                     ? wcodec_search_above(kind, s, i)
+                                     : wcodec_search_key(kind, l, s, i, limit);
             least = key < least ? key : least;
         }
         w->shared[cell] = least;
@@ -109,7 +119,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_search_least(const uint32_t kind, struct 
 {
     WCODEC_GROUP_LOCAL uint32_t *counter =
         (WCODEC_GROUP_LOCAL uint32_t *)(w->shared + WCODEC_SEARCH_SELECTED);
-    uint64_t limit = wcodec_search_limit(kind, warp, w, s, k);
+    uint64_t limit = wcodec_search_limit(kind, warp, w, l, s, k, WCODEC_SEARCH_NONE);
     for (;;) {
         WCODEC_SYNC_ITEMS(warp);
         if (w->item == 0)
@@ -128,8 +138,12 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_search_least(const uint32_t kind, struct 
         wcodec_vectors_sort_local(warp, w, w->shared, kept);
         if (count == kept)
             return wcodec_search_lesser(kept, k);
-        /* Half of those that were kept, at least, are above. */
-        limit = w->shared[k - 1];
+        /* Half of those that were kept, at least, are above. Where many keys are equal but for what
+         * decides then, those kept say little of the others, and so all are looked at again. */
+        const uint64_t kth = w->shared[k - 1];
+        WCODEC_SYNC_ITEMS(warp);
+        limit = wcodec_search_limit(kind, warp, w, l, s, k, kth);
+        limit = limit < kth ? limit : kth;
     }
 }
 

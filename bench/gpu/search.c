@@ -164,6 +164,43 @@ static void measure(const wcodec_vectors_store *store, const float *query, size_
     fflush(stdout);
 }
 
+/* A query of zeros, whose product with any vector is 0, and one that may find any vector of the
+ * ids that a bitmap allows: milliseconds of a call, medians. */
+static void measure_unusual(const wcodec_vectors_store *store, const float *query, size_t n,
+                            size_t d)
+{
+    static const uint64_t probes[] = {16, 64, 0};
+    float *zeros = calloc(d, sizeof *zeros);
+    uint8_t *allowed = malloc(n / 8 + 1);
+    if (zeros == NULL || allowed == NULL)
+        fail("out of memory");
+    memset(allowed, 255, n / 8 + 1);
+    for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++) {
+        double seconds[2][CALLS];
+        for (size_t way = 0; way < 2; way++)
+            for (size_t call = 0; call < CALLS; call++) {
+                const wcodec_vector_rows queries = rows_of(way == 0 ? zeros : query, 1, d);
+                wcodec_vectors_search_options o;
+                wcodec_error err;
+                wcodec_vectors_search_options_init(&o);
+                o.k = K;
+                o.probes = probes[i];
+                o.metric = WCODEC_VECTORS_INNER_PRODUCT;
+                o.allowed = way == 0 ? NULL : allowed;
+                o.allowed_count = way == 0 ? 0 : n;
+                const double begin = wall();
+                check(wcodec_vectors_search(store, &queries, &o, found, found_scores, &err), &err);
+                seconds[way][call] = wall() - begin;
+            }
+        printf("%u probes: all products equal %.3f ms, with a bitmap %.3f ms\n",
+               (unsigned)probes[i], median(seconds[0], CALLS) * 1e3,
+               median(seconds[1], CALLS) * 1e3);
+    }
+    fflush(stdout);
+    free(zeros);
+    free(allowed);
+}
+
 static void leave(const char *folder, const char *name, const float *data, size_t count)
 {
     char path[4096];
@@ -227,6 +264,8 @@ int main(int argc, char **argv)
         }
         for (size_t i = 0; argc <= 6 && i < sizeof probes / sizeof probes[0]; i++)
             measure(store, query, strcmp(name, "cpu") == 0 ? 1000 : QUERIES, d, probes[i], wanted);
+        if (argc <= 6)
+            measure_unusual(store, query, n, d);
         wcodec_vectors_close(store);
         wcodec_context_destroy(context);
     }

@@ -119,7 +119,10 @@ typedef struct wcodec_vectors_store wcodec_vectors_store;
  * A CUDA or OpenCL device that the context was asked for by name gets the vectors, too, and
  * searches in them; where the context has the choice, they are brought there by the first search of
  * which queries times vectors that are looked at times dimensions are 2^36 at least. A device that
- * cannot, or has no memory for them, leaves searching to the CPU, and the log says so.
+ * cannot, or has no memory for them, leaves searching to the CPU, and the log says so. Of a store
+ * of several segments those that there is memory for are then brought there one part after the
+ * other by each search whose queries look at each vector 64 times or more (together; all anchors
+ * and 64 queries, say, or a 16th of them and 1024), and the CPU does the others.
  *
  * *store belongs to the caller, who ends it by wcodec_vectors_close() before the context.
  *
@@ -155,7 +158,7 @@ typedef struct wcodec_vectors_store_info {
     /** Bytes in memory. */
     uint64_t memory;
     /** Bytes in the memory of the device that searches, with what the largest search until now
-     * needed; 0: the CPU does. */
+     * needed; 0: the CPU does, or vectors are brought there for large searches. */
     uint64_t device_memory;
     /** 0. */
     uint64_t reserved[3];
@@ -295,8 +298,10 @@ WCODEC_API wcodec_status wcodec_vectors_store_remove(wcodec_context *context, co
 typedef struct wcodec_vectors_compact_options {
     /** Set by wcodec_vectors_compact_options_init(). */
     size_t struct_size;
-    /** Segments are merged to such of at most so many vectors, 1 to 2^32 - 2. Memory holds one of
-     * them at a time: d + 12 bytes a vector. Default: 2^20. */
+    /** Segments are merged to such of at most so many vectors, 1 to 2^32 - 2, and no more than the
+     * context's limit of memory has room for, which holds one of them at a time: d + 32 bytes a
+     * vector. A segment for which there is no room stays as it is, with what was removed from it,
+     * and the log says so. Default: 2^20. */
     uint64_t max_rows;
     /** 1 (fast) to 9 (small), as in wcodec_encode_options. 0, the default: 3. */
     int level;

@@ -273,18 +273,16 @@ static wcodec_status allocate(struct wcodec_held_vectors *r, wcodec_error *err)
 }
 
 wcodec_status wcodec_held_upload(struct wcodec_held_vectors *r,
-                                 const struct wcodec_vectors_store *store, wcodec_error *err)
+                                 const struct wcodec_vectors_store *store, uint64_t memory,
+                                 wcodec_error *err)
 {
     const struct wcodec_opened *o = r->owner.device;
     const struct wcodec_search_places *p = &r->places;
-    uint64_t memory = 0;
     wcodec_status status = measure(r, store, err);
     if (status == WCODEC_OK &&
         (o->backend->searches == NULL || !o->backend->searches->supports(o->device, &r->shape)))
         status = wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "%s has no kernels for such vectors",
                              o->listing.name);
-    for (size_t i = 0; i < store->count; i++)
-        memory += wcodec_segment_memory(&store->segments[i]);
     atomic_store(&r->owner.held, memory);
     if (status == WCODEC_OK)
         status = allocate(r, err);

@@ -15,6 +15,8 @@ struct wcodec_held_vectors {
     pthread_mutex_t lock;        /* guards all below */
     bool tried;                  /* to bring them there */
     bool there;
+    size_t parts; /* where there is no memory for all: so many are brought there for each search
+                     that pays, one after the other */
     struct wcodec_staging_owner owner;
     struct wcodec_search_shape shape;
     struct wcodec_search_places places;
@@ -27,11 +29,12 @@ struct wcodec_held_vectors {
                                    have; of all segments */
 };
 
-/* Bring the vectors of a store, some of which are there, to owner.device. wcodec_held_free()
- * also after a failure. WCODEC_ERROR_UNSUPPORTED: it does not search them; _MEMORY, _LIMIT,
- * _DEVICE. */
+/* Bring the vectors of a store, some of which are there, to owner.device, beside `memory` bytes
+ * that the host has for them. wcodec_held_free() also after a failure. WCODEC_ERROR_UNSUPPORTED: it
+ * does not search them; _MEMORY, _LIMIT, _DEVICE. */
 wcodec_status wcodec_held_upload(struct wcodec_held_vectors *r,
-                                 const struct wcodec_vectors_store *store, wcodec_error *err);
+                                 const struct wcodec_vectors_store *store, uint64_t memory,
+                                 wcodec_error *err);
 /* What is there is no more. */
 void wcodec_held_free(struct wcodec_held_vectors *r);
 

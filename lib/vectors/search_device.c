@@ -19,7 +19,8 @@ enum {
     WORK_PART = 16,        /* ... and no more than that part of the memory that there is */
     GROUPS = 2048,         /* that select at a time, at least */
     SELECTED_LEAST = 2048, /* rows that one of them selects from */
-    PAYS_LOG2 = 36         /* queries times rows times dimensions */
+    PAYS_LOG2 = 36,        /* queries times rows times dimensions */
+    PARTS_PAY = 64         /* times that each row is looked at, where it is brought there for it */
 };
 
 uint64_t wcodec_search_device_memory(const struct wcodec_vectors_store *store)
@@ -53,21 +54,39 @@ static wcodec_status failed(struct wcodec_held_vectors *r, wcodec_status status,
             *err = told;
         return status;
     }
-    if (status == WCODEC_ERROR_DEVICE || status == WCODEC_ERROR_UNSUPPORTED)
+    if (status == WCODEC_ERROR_DEVICE || status == WCODEC_ERROR_UNSUPPORTED) {
         wcodec_held_free(r);
+        r->parts = 0;
+    }
     return WCODEC_OK;
+}
+
+/* Would less of the vectors do? */
+static bool is_too_large(wcodec_status status)
+{
+    return status == WCODEC_ERROR_MEMORY || status == WCODEC_ERROR_LIMIT;
 }
 
 /* Something else lost the device. */
 static wcodec_status look(struct wcodec_held_vectors *r, wcodec_error *err)
 {
     const struct wcodec_opened *o = r->owner.device;
-    if (!r->there || !atomic_load(&o->lost))
+    if ((!r->there && r->parts == 0) || !atomic_load(&o->lost))
         return WCODEC_OK;
     if (!o->cpu_allowed)
         return wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s: %s", o->name, o->loss);
     wcodec_held_free(r);
+    r->parts = 0;
     return WCODEC_OK;
+}
+
+/* Bytes of the host's. */
+static uint64_t memory_of(const struct wcodec_vectors_store *store)
+{
+    uint64_t memory = 0;
+    for (size_t i = 0; i < store->count; i++)
+        memory += wcodec_segment_memory(&store->segments[i]);
+    return memory;
 }
 
 /* Bring the vectors there, once. r->there stays false where the CPU is to search. The lock is held.
@@ -82,7 +101,16 @@ static wcodec_status prepare(const struct wcodec_vectors_store *store, wcodec_er
     if (status != WCODEC_OK || strcmp(o->backend->name, "cpu") == 0 || store->rows == 0)
         return status;
     r->owner.device = o;
-    status = wcodec_held_upload(r, store, &reason);
+    status = wcodec_held_upload(r, store, memory_of(store), &reason);
+    if (is_too_large(status) && store->count > 1) {
+        wcodec_log(store->context, WCODEC_LOG_INFO,
+                   "%s: %s; what many queries look at is brought there part by part, the CPU "
+                   "searches for few",
+                   o->name, reason.text);
+        wcodec_held_free(r);
+        r->parts = 2;
+        return WCODEC_OK;
+    }
     if (status != WCODEC_OK) {
         status = failed(r, status, &reason, err);
         wcodec_held_free(r);
@@ -199,6 +227,17 @@ static wcodec_status reserve(struct wcodec_held_vectors *r, uint64_t queries,
     return status;
 }
 
+/* Which of `count` ids, at most 32, are allowed: a bit each. */
+static uint32_t allowed_from(const wcodec_vectors_search_options *o, uint64_t id, unsigned count)
+{
+    const uint64_t left = id < o->allowed_count ? o->allowed_count - id : 0,
+                   some = left < count ? left : count;
+    uint64_t bits = 0;
+    for (uint64_t at = id / 8; some != 0 && at <= (id + some - 1) / 8; at++)
+        bits |= (uint64_t)o->allowed[at] << 8 * (at - id / 8);
+    return (uint32_t)(bits >> id % 8 & (((uint64_t)1 << some) - 1));
+}
+
 /* Which ranks are allowed: a bit each. */
 static wcodec_status put_allowed(struct wcodec_held_vectors *r,
                                  const struct wcodec_device_search *search,
@@ -209,16 +248,18 @@ static wcodec_status put_allowed(struct wcodec_held_vectors *r,
     struct wcodec_held_writer writer;
     uint32_t word = 0, bits = 0;
     wcodec_held_begin(&writer, r, r->work, wcodec_search_work(step).allowed);
-    for (size_t i = 0; i < store->count; i++)
-        for (uint64_t row = 0; row < store->segments[i].n; row++) {
-            const uint64_t id = wcodec_segment_id(&store->segments[i], row);
-            const bool allowed = id < o->allowed_count && (o->allowed[id / 8] >> id % 8 & 1) != 0;
-            word |= (uint32_t)allowed << bits;
-            if (++bits == 32) {
+    for (size_t i = 0; i < store->count; i++) {
+        const struct wcodec_vectors_segment *s = &store->segments[i];
+        for (uint64_t row = 0, some; row < s->n; row += some) {
+            some = s->is_sparse ? 1 : s->n - row < 32 - bits ? s->n - row : 32 - bits;
+            word |= allowed_from(o, wcodec_segment_id(s, row), (unsigned)some) << bits;
+            bits += (uint32_t)some;
+            if (bits == 32) {
                 wcodec_held_put_u32(&writer, word, err);
                 word = bits = 0;
             }
         }
+    }
     if (bits != 0)
         wcodec_held_put_u32(&writer, word, err);
     return wcodec_held_end(&writer, err);
@@ -231,6 +272,9 @@ struct chunk {
     size_t first, count;
     const uint64_t *found;
     struct wcodec_hit *hits; /* of BLOCK queries */
+    struct wcodec_hit
+        *merged;          /* of all queries and the parts so far; NULL: all vectors are there */
+    wcodec_status status; /* of the host */
 };
 
 /* A key, and the id of a rank. */
@@ -261,8 +305,11 @@ static void put_block(void *opaque, size_t block)
                  end = c->count - begin < BLOCK ? c->count : begin + BLOCK;
     for (size_t i = begin * k; i < end * k; i++) {
         const struct wcodec_hit hit = hit_of(c, c->found[i]);
-        wcodec_hits_put(&hit, 1, c->search->options->metric, c->search->ids + c->first * k + i,
-                        c->search->scores + c->first * k + i);
+        if (c->merged != NULL)
+            wcodec_hits_keep(c->merged + (c->first + i / k) * k, k, hit);
+        else
+            wcodec_hits_put(&hit, 1, c->search->options->metric, c->search->ids + c->first * k + i,
+                            c->search->scores + c->first * k + i);
     }
 }
 
@@ -346,16 +393,17 @@ static wcodec_status find(struct wcodec_held_vectors *r, const struct chunk *c,
     return status == WCODEC_OK ? waited : status;
 }
 
-/* All queries, chunk by chunk. */
+/* All queries, chunk by chunk. *done false: some are refused, or chunk->status and `err` say what
+ * is wrong; returned is what the device says. */
 static wcodec_status run_chunks(struct wcodec_held_vectors *r,
                                 const struct wcodec_device_search *search,
                                 struct wcodec_search_step *step, struct chunk *chunk, bool *done,
-                                wcodec_error *err)
+                                wcodec_error *reason, wcodec_error *err)
 {
     const size_t n = (size_t)search->queries->count;
     struct sending sending;
-    wcodec_error reason = {0};
-    wcodec_status status = reserve(r, n, step, &reason);
+    wcodec_status status = reserve(r, n, step, reason);
+    *done = false;
     wcodec_log(r->owner.context, WCODEC_LOG_DEBUG,
                "%s searches for %zu queries, %" PRIu32 " together, each in %" PRIu32 " parts",
                r->owner.device->name, n, step->queries, step->splits);
@@ -363,24 +411,26 @@ static wcodec_status run_chunks(struct wcodec_held_vectors *r,
     step->vectors = r->vectors;
     step->work = r->work;
     if (status == WCODEC_OK && step->filtered)
-        status = put_allowed(r, search, step, &reason);
+        status = put_allowed(r, search, step, reason);
     for (size_t at = 0; status == WCODEC_OK && at < n; at += chunk->count) {
         chunk->first = at;
         chunk->count = n - at < step->queries ? n - at : step->queries;
         step->queries = (uint32_t)chunk->count;
         if (!send_queries(r, chunk, step, &sending))
             return WCODEC_OK;
-        status = find(r, chunk, step, &sending, &reason);
+        status = find(r, chunk, step, &sending, reason);
         if (status != WCODEC_OK)
             break;
         chunk->found = (const uint64_t *)r->host.data;
-        if (search->rerank == NULL)
+        if (search->rerank == NULL || chunk->merged != NULL)
             wcodec_run(r->owner.context, put_block, chunk, (chunk->count + BLOCK - 1) / BLOCK);
-        else if ((status = put_ranked(chunk, err)) != WCODEC_OK)
-            return status;
+        else
+            chunk->status = put_ranked(chunk, err);
+        if (chunk->status != WCODEC_OK)
+            return WCODEC_OK;
     }
     *done = status == WCODEC_OK;
-    return failed(r, status, &reason, err);
+    return status;
 }
 
 /* With what candidates need. */
@@ -391,22 +441,126 @@ static wcodec_status run_there(struct wcodec_held_vectors *r,
     const wcodec_allocator *allocator = &r->owner.context->allocator;
     const size_t some = search->queries->count < BLOCK ? (size_t)search->queries->count : BLOCK;
     struct chunk chunk = {.search = search, .held = r};
-    if (search->rerank == NULL)
-        return run_chunks(r, search, step, &chunk, done, err);
-    chunk.hits = wcodec_alloc_array(allocator, some, search->options->k * sizeof *chunk.hits);
-    wcodec_status status = chunk.hits != NULL
-                               ? WCODEC_OK
-                               : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for hits");
-    if (status == WCODEC_OK)
-        status = wcodec_rerank_begin(search->rerank, some, err);
-    if (status == WCODEC_OK)
-        status = run_chunks(r, search, step, &chunk, done, err);
-    wcodec_rerank_end(search->rerank);
+    wcodec_error reason = {0};
+    wcodec_status status = WCODEC_OK;
+    if (search->rerank != NULL) {
+        chunk.hits = wcodec_alloc_array(allocator, some, search->options->k * sizeof *chunk.hits);
+        status = chunk.hits != NULL
+                     ? wcodec_rerank_begin(search->rerank, some, err)
+                     : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for hits");
+    }
+    if (status == WCODEC_OK) {
+        status = run_chunks(r, search, step, &chunk, done, &reason, err);
+        status = chunk.status != WCODEC_OK ? chunk.status : failed(r, status, &reason, err);
+    }
+    if (search->rerank != NULL)
+        wcodec_rerank_end(search->rerank);
     wcodec_free(allocator, chunk.hits);
     return status;
 }
 
-static bool pays(const struct wcodec_device_search *search)
+/* Segments of about that part of the rows, of r->parts. */
+static struct wcodec_vectors_store part_of(const struct wcodec_vectors_store *store, size_t part,
+                                           size_t parts)
+{
+    struct wcodec_vectors_store some = *store;
+    uint64_t before = 0;
+    some.count = 0;
+    some.rows = 0;
+    for (size_t i = 0; i < store->count; i++) {
+        const uint64_t rows = store->segments[i].n - store->segments[i].removed_count;
+        /* Where its middle row is says in which part a segment is. */
+        if ((before + rows / 2) / ((store->rows + parts - 1) / parts) == part && rows != 0) {
+            if (some.count == 0)
+                some.segments = store->segments + i;
+            some.count = (size_t)(store->segments + i - some.segments) + 1;
+            some.rows += rows;
+        }
+        before += rows;
+    }
+    return some;
+}
+
+/* The nearest of all parts so far to chunk->merged. */
+static wcodec_status run_part(struct wcodec_held_vectors *r,
+                              const struct wcodec_device_search *search, struct chunk *chunk,
+                              bool *done, wcodec_error *reason)
+{
+    struct wcodec_search_step step = {.queries = 0};
+    wcodec_status status =
+        wcodec_held_upload(r, search->store, memory_of(chunk->search->store), reason);
+    chunk->search = search;
+    *done = false;
+    if (status == WCODEC_OK && plan(search, &step))
+        status = run_chunks(r, search, &step, chunk, done, reason, NULL);
+    wcodec_held_free(r);
+    return status;
+}
+
+/* To the caller. */
+static wcodec_status put_merged(const struct wcodec_device_search *s, struct wcodec_hit *merged,
+                                wcodec_error *err)
+{
+    const size_t k = (size_t)s->options->k, n = (size_t)s->queries->count,
+                 most = n < BLOCK ? n : BLOCK;
+    if (s->rerank == NULL) {
+        wcodec_hits_put(merged, n * k, s->options->metric, s->ids, s->scores);
+        return WCODEC_OK;
+    }
+    wcodec_status status = wcodec_rerank_begin(s->rerank, most, err);
+    for (size_t at = 0, some; at < n && status == WCODEC_OK; at += some) {
+        const size_t to = at * s->rerank->k;
+        some = n - at < most ? n - at : most;
+        status = wcodec_rerank_run(s->rerank, s->widened + at * s->rerank->width, some,
+                                   merged + at * k, s->ids + to, s->scores + to, err);
+    }
+    wcodec_rerank_end(s->rerank);
+    return status;
+}
+
+/* Part after part, in as many as fit. */
+static wcodec_status run_parts(struct wcodec_held_vectors *r,
+                               const struct wcodec_device_search *search, bool *done,
+                               wcodec_error *err)
+{
+    const struct wcodec_vectors_store *store = search->store;
+    const size_t k = (size_t)search->options->k, n = (size_t)search->queries->count;
+    const wcodec_allocator *allocator = &store->context->allocator;
+    const uint64_t limit = store->context->limits.max_memory, held = memory_of(store);
+    struct chunk chunk = {.held = r};
+    wcodec_error reason = {0};
+    wcodec_status status = WCODEC_OK;
+    if (held > limit || n > (limit - held) / (k * sizeof *chunk.merged))
+        return WCODEC_OK;
+    chunk.merged = wcodec_alloc_array(allocator, n, k * sizeof *chunk.merged);
+    if (chunk.merged == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for hits");
+    for (;; r->parts *= 2) {
+        *done = true;
+        wcodec_hits_clear(chunk.merged, n * k);
+        for (size_t i = 0; i < r->parts && status == WCODEC_OK && *done; i++) {
+            const struct wcodec_vectors_store part = part_of(store, i, r->parts);
+            struct wcodec_device_search in_part = *search;
+            in_part.store = &part;
+            chunk.search = search;
+            if (part.count != 0)
+                status = run_part(r, &in_part, &chunk, done, &reason);
+        }
+        if (!is_too_large(status) || r->parts >= 2 * store->count)
+            break;
+        status = WCODEC_OK;
+    }
+    if (status != WCODEC_OK) {
+        *done = false;
+        status = failed(r, status, &reason, err);
+    } else if (*done)
+        status = put_merged(search, chunk.merged, err);
+    wcodec_free(allocator, chunk.merged);
+    return status;
+}
+
+/* Rows that all queries look at. */
+static double looked_at(const struct wcodec_device_search *search)
 {
     const struct wcodec_vectors_store *store = search->store;
     const uint64_t probes = search->options->probes;
@@ -416,7 +570,18 @@ static bool pays(const struct wcodec_device_search *search)
         part += probes == 0 || probes >= s->m ? (double)s->n
                                               : (double)s->n * (double)probes / (double)s->m;
     }
-    return part * (double)store->d * (double)search->queries->count >= ldexp(1, PAYS_LOG2);
+    return part * (double)search->queries->count;
+}
+
+static bool pays(const struct wcodec_device_search *search)
+{
+    return looked_at(search) * (double)search->store->d >= ldexp(1, PAYS_LOG2);
+}
+
+/* There is a way for each row. */
+static bool parts_pay(const struct wcodec_device_search *search)
+{
+    return looked_at(search) >= (double)PARTS_PAY * (double)search->store->rows;
 }
 
 wcodec_status wcodec_search_device_run(const struct wcodec_device_search *search, bool *done,
@@ -439,6 +604,8 @@ wcodec_status wcodec_search_device_run(const struct wcodec_device_search *search
                        "%s searches for at most %d vectors, among those of at most %d anchors or "
                        "all: the CPU does",
                        r->owner.device->name, (int)WCODEC_SEARCH_MOST, (int)WCODEC_SEARCH_MOST);
+    } else if (status == WCODEC_OK && r->parts != 0 && parts_pay(search)) {
+        status = run_parts(r, search, done, err);
     }
     pthread_mutex_unlock(&r->lock);
     return status;

@@ -32,11 +32,14 @@ struct set {
     uint64_t k;
 };
 
+/* Ids of stores follow each other from 0 on, and none is removed. */
+static bool ids_follow;
+
 static const struct set sets[] = {
     {BLOBS, 700, 20, 7, 11, 0, 10},  {BLOBS, 300, 70, 40, 3, 3, 5}, {TWINS, 400, 5, 6, 9, 0, 20},
     {TWINS, 150, 33, 20, 8, 2, 150}, {TINY, 200, 8, 5, 4, 0, 7},    {ZEROS, 40, 3, 2, 2, 0, 4},
     {BLOBS, 3000, 2, 3, 1, 2, 1},    {BLOBS, 90, 600, 3, 2, 0, 9},  {BLOBS, 1, 1, 1, 1, 0, 1},
-    {TWINS, 5000, 2, 4, 2, 0, 1024},
+    {TWINS, 5000, 2, 4, 2, 0, 1024}, {ZEROS, 9000, 1, 2, 1, 0, 10},
 };
 
 /* For devices that are no processors. */
@@ -133,14 +136,14 @@ static void build(const struct set *s, const wcodec_vector_rows *rows)
     for (size_t i = 0; i < s->parts; i++) {
         const size_t first = s->n * i / s->parts;
         wcodec_vector_rows part = *rows;
-        uint64_t id = 1000 * s->n * i + 3;
+        uint64_t id = ids_follow ? first : 1000 * s->n * i + 3;
         part.data = (const float *)rows->data + first * s->d;
         part.count = s->n * (i + 1) / s->parts - first;
         assert_int_equal(
             wcodec_vectors_store_add(context, place, vectors, &part, &coding, &id, NULL, &err),
             WCODEC_OK);
     }
-    const size_t removed = s->parts != 0 ? s->n / s->parts / 2 : 0;
+    const size_t removed = s->parts != 0 && !ids_follow ? s->n / s->parts / 2 : 0;
     uint64_t *ids = malloc((removed + 1) * sizeof *ids);
     assert_non_null(ids);
     for (size_t i = 0; i < removed; i++)
@@ -161,9 +164,9 @@ static void clean(const struct set *s)
         remove_all();
 }
 
-static wcodec_context *open_logged(const char *backend, uint64_t most,
-                                   struct support_allocator *allocator, struct support_log *logged,
-                                   wcodec_error *err)
+static wcodec_context *open_at(const char *backend, uint64_t most, wcodec_log_level level,
+                               struct support_allocator *allocator, struct support_log *logged,
+                               wcodec_error *err)
 {
     wcodec_options options;
     wcodec_context *context;
@@ -176,9 +179,16 @@ static wcodec_context *open_logged(const char *backend, uint64_t most,
     options.allocator = allocator->allocator;
     options.log = support_keep_line;
     options.log_opaque = logged;
-    options.log_level = WCODEC_LOG_INFO;
+    options.log_level = level;
     *logged = (struct support_log){.size = 0};
     return wcodec_context_create(&options, &context, err) == WCODEC_OK ? context : NULL;
+}
+
+static wcodec_context *open_logged(const char *backend, uint64_t most,
+                                   struct support_allocator *allocator, struct support_log *logged,
+                                   wcodec_error *err)
+{
+    return open_at(backend, most, WCODEC_LOG_INFO, allocator, logged, err);
 }
 
 static wcodec_vectors_store *open_store(wcodec_context *context)
@@ -373,6 +383,87 @@ static void test_left_to_cpu(void **state)
     print_message("%u times out of memory\n", left);
     assert_true(left > 0); /* most are tried again without what is kept */
     end_trial(&t, &small);
+}
+
+/* What a search in parts is asked for. */
+static void expect_ways(const struct trial *t, const wcodec_vectors_store *store,
+                        const uint8_t *allowed)
+{
+    for (unsigned way = 0; way < 3; way++) {
+        wcodec_vectors_search_options o = t->options;
+        o.allowed = way == 1 ? allowed : NULL;
+        o.allowed_count = way == 1 ? 500 : 0;
+        o.original = way == 2 ? &t->rows : NULL;
+        o.metric = way == 1 ? WCODEC_VECTORS_COSINE : WCODEC_VECTORS_L2;
+        expect_same(store, t->want, &t->queries, &o);
+    }
+}
+
+/* In that mode of the device: were vectors there, all or in parts? */
+enum held { NONE, SOME, ALL };
+static enum held try_mode(const struct trial *t, const char *backend, const char *mode,
+                          const uint8_t *allowed)
+{
+    struct support_allocator allocator;
+    static struct support_log logged;
+    wcodec_error err = {0};
+    wcodec_vectors_store_info info;
+    setenv("WCODEC_FAKE", mode, 1);
+    wcodec_context *context = open_at(backend, 0, WCODEC_LOG_DEBUG, &allocator, &logged, &err);
+    assert_non_null(context);
+    wcodec_vectors_store *store = open_store(context);
+    wcodec_vectors_store_describe(store, &info);
+    const bool in_parts = strstr(logged.text, "part by part") != NULL;
+    expect_ways(t, store, allowed);
+    const bool searched = strstr(logged.text, "fake:0 searches for") != NULL,
+               left = strstr(logged.text, "the CPU does") != NULL;
+    wcodec_vectors_close(store);
+    wcodec_context_destroy(context);
+    assert_int_equal(allocator.balance, 0);
+    if (!searched || left)
+        return NONE;
+    assert_true(in_parts == (info.device_memory == 0));
+    return in_parts ? SOME : ALL;
+}
+
+static enum held try_number(const struct trial *t, const char *backend, const char *mode,
+                            unsigned number, const uint8_t *allowed)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%s-%u", mode, number);
+    return try_mode(t, backend, text, allowed);
+}
+
+/* More vectors than the device has memory for. */
+static void test_parts(void **state)
+{
+    static const struct set s = {BLOBS, 600, 8, 5, 70, 4, 4};
+    uint8_t allowed[63];
+    unsigned times[3] = {0}, room = 0;
+    struct trial t;
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    for (size_t i = 0; i < sizeof allowed; i++)
+        allowed[i] = (uint8_t)(i * 91 + 5);
+    ids_follow = true;
+    begin_trial(&t, &s);
+    t.options.probes = 0;
+    for (unsigned bytes = 8000; times[ALL] == 0; bytes += 5000) {
+        const enum held held = try_number(&t, "fake", "room", bytes, allowed);
+        room = held == SOME && room == 0 ? bytes : room;
+        times[held]++;
+    }
+    print_message("by memory: none %u, in parts %u\n", times[NONE], times[SOME]);
+    assert_true(times[NONE] > 0 && times[SOME] > 0);
+    /* An allocation that fails once, of whichever part. */
+    for (unsigned i = 1; i < 30; i += 4)
+        try_number(&t, "fake", "memory", i, allowed);
+    /* Few queries are the CPU's. */
+    t.queries.count = 20;
+    assert_int_equal(try_number(&t, "fake", "room", room, allowed), NONE);
+    end_trial(&t, &s);
+    ids_follow = false;
 }
 
 static void test_too_many(void **state)
@@ -627,11 +718,11 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices),   cmocka_unit_test(test_left_to_cpu),
-        cmocka_unit_test(test_too_many),  cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_threads),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_lost_elsewhere),
-        cmocka_unit_test(test_compacted),
+        cmocka_unit_test(test_devices),        cmocka_unit_test(test_left_to_cpu),
+        cmocka_unit_test(test_parts),          cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_lost),           cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_lost_elsewhere), cmocka_unit_test(test_compacted),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
