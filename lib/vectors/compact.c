@@ -8,6 +8,7 @@
 #include "vectors/compact.h"
 #include "core/bytes.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "core/options.h"
 
@@ -15,7 +16,11 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-enum { MAX_ROWS = 1 << 20, LEVEL = 3 };
+enum {
+    MAX_ROWS = 1 << 20,
+    LEVEL = 3,
+    ROW = 32 /* bytes of a row that is copied, beside its residuals: where it is read and written */
+};
 
 static const wcodec_vectors_compact_options defaults = {.struct_size = sizeof defaults,
                                                         .max_rows = MAX_ROWS};
@@ -46,12 +51,19 @@ struct plan {
     size_t seen_count;
     struct wcodec_manifest_entry *entries; /* of the new manifest */
     size_t count;
+    uint64_t most;    /* rows that memory has room for */
     bool is_replaced; /* the manifest, in memory */
 };
 
 static uint64_t left_of(const struct wcodec_manifest_entry *entry)
 {
     return entry->rows - entry->removed;
+}
+
+/* There is no room for a copy: it stays as it is. */
+static bool is_too_large(const struct plan *plan, const struct wcodec_manifest_entry *entry)
+{
+    return entry->rows > plan->most;
 }
 
 static size_t family_of(const struct plan *plan, size_t i)
@@ -129,33 +141,36 @@ struct run {
     size_t begin, end;
     size_t some; /* that have rows left */
     uint64_t rows, anchors;
-    bool is_kept; /* one that stays as it is */
+    bool is_kept;  /* one that stays as it is */
+    bool is_large; /* for there is no room for a copy */
 };
 
 static struct run find_run(const struct plan *plan, size_t begin)
 {
     const struct wcodec_manifest *m = &plan->change->manifest;
     struct run run = {.begin = begin, .end = begin};
+    const uint64_t most = plan->options.max_rows < plan->most ? plan->options.max_rows : plan->most;
     size_t family = 0;
     uint64_t removed = 0;
     for (; run.end < m->count; run.end++) {
         const uint64_t left = left_of(&m->entries[run.end]);
         if (left == 0)
             continue;
-        if (run.some != 0 &&
-            (family_of(plan, run.end) != family || left > plan->options.max_rows - run.rows))
+        if (run.some != 0 && (family_of(plan, run.end) != family || left > most - run.rows ||
+                              is_too_large(plan, &m->entries[run.end])))
             break;
         family = family_of(plan, run.end);
         run.some++;
         run.rows += left;
         run.anchors += plan->segments[run.end].anchors;
         removed += m->entries[run.end].removed;
-        if (run.rows >= plan->options.max_rows) {
+        run.is_large = is_too_large(plan, &m->entries[run.end]);
+        if (run.rows >= most || run.is_large) {
             run.end++;
             break;
         }
     }
-    run.is_kept = run.some == 1 && removed == 0;
+    run.is_kept = run.some == 1 && (removed == 0 || run.is_large);
     return run;
 }
 
@@ -165,6 +180,13 @@ static void keep(struct plan *plan, const struct run *run)
     size_t i = run->begin;
     while (left_of(&entries[i]) == 0)
         i++;
+    if (entries[i].removed != 0)
+        wcodec_log(plan->change->context, WCODEC_LOG_WARNING,
+                   "segment %" PRIu64 " of %" PRIu64
+                   " vectors is too large to be copied within the "
+                   "limit of memory: %" PRIu64 " that were removed stay in it",
+                   entries[i].file, entries[i].rows, entries[i].removed);
+    plan->report.dropped -= entries[i].removed;
     plan->entries[plan->count++] = entries[i];
     plan->report.size_after += plan->segments[i].coded_size;
 }
@@ -241,6 +263,7 @@ static wcodec_status compact(struct plan *plan, wcodec_error *err)
     plan->entries = wcodec_alloc_array(allocator, m->count, sizeof *plan->entries);
     if (plan->segments == NULL || plan->entries == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu segments", m->count);
+    plan->most = plan->change->context->limits.max_memory / (m->d + ROW);
     plan->report.segments_before = m->count;
     for (size_t i = 0; i < m->count; i++) {
         plan->report.rows += left_of(&m->entries[i]);

@@ -271,6 +271,53 @@ static void which_are_merged(void **state)
     free(data_other);
 }
 
+static void note_large(void *opaque, wcodec_log_level level, const char *text)
+{
+    bool *told = opaque;
+    (void)level;
+    *told |= strstr(text, "is too large to be copied") != NULL;
+}
+
+/* As many together as the limit of memory has room for; what it has none for stays. */
+static void within_memory(void **state)
+{
+    static const struct {
+        uint64_t rows, segments, dropped;
+    } cases[] = {{60, 2, 6}, {46, 3, 3}, {1000, 1, 6}};
+    static struct found before, after;
+    wcodec_vector_rows rows;
+    wcodec_vectors_store_info info;
+    (void)state;
+    float *data = make_rows(ROWS, 0, &rows);
+    wcodec_context *context = support_context(1, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bool told = false;
+        wcodec_vectors_compact_report report;
+        wcodec_context *little;
+        wcodec_options options;
+        wcodec_error err;
+        make_store(context, &rows);
+        search_store(context, &rows, &before, &info);
+        wcodec_options_init(&options);
+        options.limits.max_memory = cases[i].rows * (D + 32);
+        options.log = note_large;
+        options.log_opaque = &told;
+        assert_int_equal(wcodec_context_create(&options, &little, NULL), WCODEC_OK);
+        if (wcodec_vectors_store_compact(little, "store", NULL, &report, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+        assert_int_equal(report.segments_after, cases[i].segments);
+        assert_int_equal(report.dropped, cases[i].dropped);
+        assert_true(told == (i == 1));
+        search_store(context, &rows, &after, &info);
+        expect_same(&before, &after);
+        assert_int_equal(info.removed, 6 - cases[i].dropped);
+        wcodec_context_destroy(little);
+        clear();
+    }
+    wcodec_context_destroy(context);
+    free(data);
+}
+
 static void all_removed(void **state)
 {
     wcodec_vector_rows rows;
@@ -588,14 +635,11 @@ static void named_errors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_before_and_after),
-                                       cmocka_unit_test(one_segment),
-                                       cmocka_unit_test(which_are_merged),
-                                       cmocka_unit_test(all_removed),
-                                       cmocka_unit_test(refused),
-                                       cmocka_unit_test(out_of_memory),
-                                       cmocka_unit_test(read_while_written),
-                                       cmocka_unit_test(read_while_dropped),
-                                       cmocka_unit_test(named_errors)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_before_and_after), cmocka_unit_test(one_segment),
+        cmocka_unit_test(which_are_merged),      cmocka_unit_test(within_memory),
+        cmocka_unit_test(all_removed),           cmocka_unit_test(refused),
+        cmocka_unit_test(out_of_memory),         cmocka_unit_test(read_while_written),
+        cmocka_unit_test(read_while_dropped),    cmocka_unit_test(named_errors)};
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }
