@@ -95,7 +95,7 @@
     }
 #include "backends/kernels/products_wide.def"
 
-extern "C" __global__ void __launch_bounds__(WCODEC_WIDE_X_THREADS)
+extern "C" __global__ void __launch_bounds__(WCODEC_WIDE_X_THREADS, WCODEC_WIDE_X_GROUPS)
     wcodec_wide_x(const __grid_constant__ wcodec_wide_launch launch)
 {
     struct wcodec_warp warp;

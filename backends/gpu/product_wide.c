@@ -10,8 +10,10 @@ const struct wcodec_wide_row wcodec_wide_rows[WCODEC_WIDE_PRODUCTS] = {
 };
 
 enum {
-    LEAST = 33, /* vectors: 32 and fewer other kernels take as fast */
-    START = 8   /* tiles that take as long as a work-group's beginning and end */
+    LEAST = 33,      /* vectors: 32 and fewer other kernels take as fast */
+    START = 8,       /* tiles that take as long as a work-group's beginning and end */
+    RESERVED = 1024, /* bytes of shared memory that a multiprocessor wants for any work-group */
+    FULL = 256       /* vectors of work-groups that leave no registers */
 };
 
 /* Most vectors that take less time so than after decoding, by a library: of large matrices, and of
@@ -79,7 +81,7 @@ static void divide(const struct wcodec_gpu_wide_limits *limits, const struct wco
         }
 }
 
-/* As many stages of x as there is room for. */
+/* As many stages of x as there is room for, beside a work-group that makes x ready. */
 static void stage(const struct wcodec_gpu_wide_limits *limits, const struct wcodec_fixed *f,
                   struct wcodec_gpu_wide *l)
 {
@@ -87,10 +89,21 @@ static void stage(const struct wcodec_gpu_wide_limits *limits, const struct wcod
     const uint32_t warps = WCODEC_WIDE_BANDS * wcodec_wide_records(row->vectors) *
                            wcodec_wide_record(row->bits, f->list),
                    each = 128 * row->vectors,
-                   fit = (limits->shared - WCODEC_WIDE_HEAD - warps) / each;
+                   fit = (limits->shared - RESERVED - WCODEC_WIDE_HEAD - warps) / each;
     l->arguments.stages = fit < WCODEC_WIDE_STAGES ? fit : WCODEC_WIDE_STAGES;
     l->threads = WCODEC_WIDE_THREADS(row->helpers);
     l->shared = WCODEC_WIDE_HEAD + l->arguments.stages * each + warps;
+}
+
+/* Work-groups that make x ready: no more than find room beside those that multiply, of this product
+ * or the one before. Others would wait for those to end, and have what comes after wait. */
+static uint32_t x_groups(const struct wcodec_gpu_wide_limits *limits, uint64_t pieces,
+                         const struct wcodec_gpu_wide *l)
+{
+    const uint64_t groups = (pieces + WCODEC_WIDE_X_THREADS - 1) / WCODEC_WIDE_X_THREADS,
+                   units = limits->clusters[1], busy = l->groups < units ? l->groups : units,
+                   most = busy + (units - busy) * WCODEC_WIDE_X_GROUPS;
+    return (uint32_t)(groups > most && l->arguments.vectors < FULL ? most : groups);
 }
 
 uint64_t wcodec_gpu_plan_wide(const struct wcodec_product *p, uint64_t matrix,
@@ -118,9 +131,8 @@ uint64_t wcodec_gpu_plan_wide(const struct wcodec_product *p, uint64_t matrix,
                                                 .block_size = size,
                                                 .vectors = (uint32_t)each}};
     l->arguments.product.vectors = (uint32_t)vectors;
-    l->x_groups = (uint32_t)((blocks * each * f->across * 4 + WCODEC_WIDE_X_THREADS - 1) /
-                             WCODEC_WIDE_X_THREADS);
     divide(limits, f, blocks, l);
     stage(limits, f, l);
+    l->x_groups = x_groups(limits, blocks * each * f->across * 4, l);
     return vectors;
 }

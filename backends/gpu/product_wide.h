@@ -35,7 +35,7 @@ struct wcodec_gpu_wide_limits {
 struct wcodec_gpu_wide {
     unsigned kernel;
     uint32_t groups, cluster, threads, shared;
-    uint32_t x_groups; /* of WCODEC_WIDE_X_THREADS, of the launch before it that makes x ready */
+    uint32_t x_groups; /* of WCODEC_WIDE_X_THREADS, of the launch before, that makes x ready */
     struct wcodec_wide_launch arguments;
 };
 

@@ -86,7 +86,8 @@ enum {
     WCODEC_WIDE_RECORDS = 4,     /* most, of a warp */
     WCODEC_WIDE_CLUSTER = 8,     /* most work-groups */
     WCODEC_WIDE_HEAD = 1024,     /* barriers */
-    WCODEC_WIDE_X_THREADS = 256, /* of a work-group that makes x ready */
+    WCODEC_WIDE_X_THREADS = 128, /* of a work-group that makes x ready, */
+    WCODEC_WIDE_X_GROUPS = 16,   /* and such of a multiprocessor */
     WCODEC_WIDE_STRIDE = WCODEC_WIDE_ROWS + WCODEC_PRODUCT_SPARE
 };
 

@@ -88,7 +88,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_open(struct wcodec_warp *warp, const str
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     wcodec_sync_warp(warp);
-    wcodec_cluster_sync(warp);
+    wcodec_cluster_meet(warp);
 }
 
 /* x, by one lane: its share of each stage to all that share it. */
@@ -196,13 +196,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_help(const uint32_t bits, const uint32_t
     }
     WCODEC_UNROLL_NONE
     for (uint32_t tile = w->first; tile < w->end; tile++) {
-        WCODEC_UNROLL_NONE
-        for (uint32_t number = helper; number < count; number += helpers) {
-            wcodec_wide_record_of(bits, records, w, number, place, &own);
-            wcodec_wide_patch(bits, warp, &own, phase,
-                              wcodec_wide_barrier(w, number, place, WCODEC_WIDE_READY));
-        }
-        /* What the tile before had is free, or soon. */
+        /* What the tile before had is free, or soon. Asked for before the next ones come: of two
+         * that there are, one is always on its way. */
         WCODEC_UNROLL_NONE
         for (uint32_t number = helper; number < count; number += helpers) {
             if (tile == w->first || tile - 1 + records >= w->end)
@@ -211,6 +206,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_help(const uint32_t bits, const uint32_t
                                 phase_before);
             wcodec_wide_record_of(bits, records, w, number, before, &own);
             wcodec_wide_fetch(bits, warp, &own, tile - 1 + records);
+        }
+        WCODEC_UNROLL_NONE
+        for (uint32_t number = helper; number < count; number += helpers) {
+            wcodec_wide_record_of(bits, records, w, number, place, &own);
+            wcodec_wide_patch(bits, warp, &own, phase,
+                              wcodec_wide_barrier(w, number, place, WCODEC_WIDE_READY));
         }
         before = place;
         phase_before = phase;
@@ -445,11 +446,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_multiply(const uint32_t bits, const uint
     wcodec_wide_tiles(bits, vectors, records, warp, w, sums);
     wcodec_sync_part(warp, 0, 32 * WCODEC_WIDE_BANDS); /* all stages have been read */
     wcodec_wide_put(vectors, warp, w, sums);
-    wcodec_cluster_sync(warp);
+    if (w->launch->product.parts > 1)
+        wcodec_cluster_sync(warp);
+    else
+        wcodec_sync_part(warp, 0, 32 * WCODEC_WIDE_BANDS);
     wcodec_wait_for_launch(warp);
     wcodec_wide_finish(vectors, warp, w);
     wcodec_sync_warp(warp);
-    wcodec_cluster_sync(warp); /* sums have been read, and barriers arrived at */
+    if (w->launch->product.parts * w->launch->shares > 1)
+        wcodec_cluster_meet(warp); /* sums have been read, and barriers arrived at */
 }
 
 /* Warps that bring x (the first of them), and records. They end when all is on its way: no barrier
@@ -487,39 +492,67 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_kernel(const uint32_t bits, const uint32
     }
 }
 
-/* x made ready: a thread has 32 columns of a vector, whose words i of four pieces of 16 bytes
- * become piece i. Zeros after the last vector and column. */
-WCODEC_DEVICE_FUNCTION void wcodec_wide_x_kernel(struct wcodec_warp *warp,
-                                                 const struct wcodec_wide_launch *l)
+/* Columns `column`, which is even, and the next one of a vector; zeros after the last vector and
+ * column. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_wide_two(const struct wcodec_product_launch *l,
+                                                uint32_t vector, uint32_t column)
 {
-    const uint32_t across = 4 * l->product.across, vectors = l->vectors,
-                   blocks = (l->product.vectors + vectors - 1) / vectors;
-    const uint64_t i = (uint64_t)wcodec_group(warp) * wcodec_threads(warp) + wcodec_thread(warp);
-    const uint32_t vector = (uint32_t)(i / across), piece = (uint32_t)(i % across),
-                   column = 32 * piece;
-    wcodec_u4 v[4];
-    wcodec_allow_next_launch(warp);
-    wcodec_wait_for_launch(warp);
-    if (vector >= blocks * vectors)
-        return;
     const WCODEC_GLOBAL uint8_t *from =
-        (const WCODEC_GLOBAL uint8_t *)(l->product.x + vector * l->product.x_stride +
-                                        2 * (uint64_t)column);
-    const bool whole =
-        l->product.by_16 && vector < l->product.vectors && column + 32 <= l->product.columns;
-    WCODEC_UNROLL_ALL
-    for (uint32_t c = 0; c < 4; c++)
-        v[c] = whole ? wcodec_load_u4(from + 16 * c)
-                     : wcodec_product_any_x(&l->product, vector, column + 8 * c);
-    const uint32_t in_block = vector % vectors, exchange = in_block % 8;
+        (const WCODEC_GLOBAL uint8_t *)(l->x + vector * l->x_stride + 2 * (uint64_t)column);
+    uint32_t two = 0;
+    if (vector < l->vectors && column < l->columns)
+        two = wcodec_load_once_u16(from);
+    if (vector < l->vectors && column + 1 < l->columns)
+        two |= wcodec_load_once_u16(from + 2) << 16;
+    return two;
+}
+
+/* 32 columns of a vector, number i of all, whose words i of four pieces of 16 bytes become piece i.
+ */
+WCODEC_DEVICE_FUNCTION void wcodec_wide_ready(const struct wcodec_wide_launch *l, uint32_t i)
+{
+    const uint32_t across = 4 * l->product.across, vectors = l->vectors, vector = i / across,
+                   piece = i % across, column = 32 * piece, in_block = vector % vectors,
+                   exchange = in_block % 8, first = piece % 2 * 4;
     WCODEC_GLOBAL uint8_t *to =
         (WCODEC_GLOBAL uint8_t *)(l->blocks + vector / vectors * l->block_size +
                                   (uint64_t)(piece / 2) * vectors * 128 + in_block * 128);
-    const uint32_t first = piece % 2 * 4;
+    if (!l->product.by_16 || vector >= l->product.vectors || column + 32 > l->product.columns) {
+        WCODEC_UNROLL_NONE
+        for (uint32_t q = 0; q < 4; q++)
+            wcodec_store_u4(to + ((first + q) ^ exchange) * 16,
+                            wcodec_wide_two(&l->product, vector, column + 2 * q),
+                            wcodec_wide_two(&l->product, vector, column + 2 * q + 8),
+                            wcodec_wide_two(&l->product, vector, column + 2 * q + 16),
+                            wcodec_wide_two(&l->product, vector, column + 2 * q + 24));
+        return;
+    }
+    const WCODEC_GLOBAL uint8_t *from =
+        (const WCODEC_GLOBAL uint8_t *)(l->product.x + vector * l->product.x_stride +
+                                        2 * (uint64_t)column);
+    wcodec_u4 v[4];
+    WCODEC_UNROLL_ALL
+    for (uint32_t c = 0; c < 4; c++)
+        v[c] = wcodec_load_u4(from + 16 * c);
     wcodec_store_u4(to + ((first + 0) ^ exchange) * 16, v[0].x, v[1].x, v[2].x, v[3].x);
     wcodec_store_u4(to + ((first + 1) ^ exchange) * 16, v[0].y, v[1].y, v[2].y, v[3].y);
     wcodec_store_u4(to + ((first + 2) ^ exchange) * 16, v[0].z, v[1].z, v[2].z, v[3].z);
     wcodec_store_u4(to + ((first + 3) ^ exchange) * 16, v[0].w, v[1].w, v[2].w, v[3].w);
+}
+
+/* x made ready. The threads have as many pieces each as it takes. */
+WCODEC_DEVICE_FUNCTION void wcodec_wide_x_kernel(struct wcodec_warp *warp,
+                                                 const struct wcodec_wide_launch *l)
+{
+    const uint32_t blocks = (l->product.vectors + l->vectors - 1) / l->vectors,
+                   all = blocks * l->vectors * l->product.across * 4, /* of 64 bytes: no 2^32 */
+        step = wcodec_groups(warp) * wcodec_threads(warp);
+    wcodec_allow_next_launch(warp);
+    wcodec_wait_for_launch(warp);
+    WCODEC_UNROLL_NONE
+    for (uint32_t i = wcodec_group(warp) * wcodec_threads(warp) + wcodec_thread(warp); i < all;
+         i += step)
+        wcodec_wide_ready(l, i);
 }
 #endif
 

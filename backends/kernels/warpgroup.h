@@ -111,6 +111,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_barrier_open(uint32_t barrier, uint32_t count
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+/* All threads of the cluster that have not ended, for which others wait. Of memory it hands on what
+ * wcodec_barrier_open() did, and nothing else (wcodec_cluster_sync() does). */
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_meet(struct wcodec_warp *)
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;\n"
+                 "barrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
+
 /* Arrive at the same barrier of work-group `rank` of the cluster. */
 WCODEC_DEVICE_FUNCTION void wcodec_barrier_arrive(uint32_t barrier, uint32_t rank)
 {

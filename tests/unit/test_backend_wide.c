@@ -64,8 +64,13 @@ static void check_launch(const struct wcodec_gpu_wide *l, const struct wcodec_pr
     assert_int_equal(l->threads, WCODEC_WIDE_THREADS(row->helpers));
     assert_int_equal(a->blocks, p->room);
     assert_true(blocks * a->block_size <= p->room_size);
-    assert_true((uint64_t)l->x_groups * WCODEC_WIDE_X_THREADS >=
-                blocks * row->vectors * f->across * 4);
+    assert_true(l->x_groups >= 1 && (uint64_t)(l->x_groups - 1) * WCODEC_WIDE_X_THREADS <
+                                        blocks * row->vectors * f->across * 4);
+    /* A work-group of 32 registers a thread that makes x ready has room beside one of these. */
+    if (row->vectors < 256) {
+        assert_true(l->shared + 1024 <= limits->shared);
+        assert_true(l->x_groups <= WCODEC_WIDE_X_GROUPS * limits->clusters[1]);
+    }
     check_groups(l, f);
 }
 
