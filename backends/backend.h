@@ -60,8 +60,9 @@
  * from those of another tensor. 16: rollouts of recurrent models. 17: anchors of vectors. 18:
  * recurrent units over sequences. 19: elements that differ are coded in streams; leaves in two
  * places. 20: search in coded vectors. 21: recurrent units by tensor cores. 22: products of many
- * vectors have room to work in. 23: operands of rows that anchors are found for have a centre. */
-#define WCODEC_BACKEND_ABI 23u
+ * vectors have room to work in. 23: operands of rows that anchors are found for have a centre. 24:
+ * backends say how many vectors of y = x W pay. */
+#define WCODEC_BACKEND_ABI 24u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -402,6 +403,10 @@ struct wcodec_backend_products {
      * way, as where this is NULL. */
     uint64_t (*wide_room)(struct wcodec_device *device, const struct wcodec_fixed *fixed,
                           uint64_t vectors);
+
+    /* Most vectors of y = x W that multiply() takes in less time than a library after
+     * decode_rows(). */
+    uint64_t (*transposed_most)(struct wcodec_device *device, const struct wcodec_fixed *fixed);
 
     /* Likewise. Any device has kernels for it, which are right, but fast for few vectors at most.
      */

@@ -78,7 +78,9 @@ struct wcodec_device {
     bool clusters;     /* of work-groups */
     bool tensor_cores; /* that take BF16 */
     bool early_launches;
-    bool wide_products; /* the kernels of them are there */
+    uint32_t transposed_clusters[WCODEC_TRANSPOSED_CLUSTER + 1]; /* as in wcodec_gpu_product_limits;
+                                                                    0: none */
+    bool wide_products;                                          /* the kernels of them are there */
     struct wcodec_gpu_wide_limits wide_limits;
     struct wcodec_cuda_pool pool;
 };
@@ -145,6 +147,14 @@ wcodec_status wcodec_cuda_launch_failed(const struct wcodec_device *device, cu_r
 cu_result wcodec_cuda_launch(const struct wcodec_device *device, cu_function function,
                              uint32_t groups, uint32_t threads, uint32_t shared, uint64_t stream,
                              bool early, void *argument);
+
+/* The same by clusters of so many work-groups, where the device has them; it may begin early. And
+ * how many such clusters run at a time; 0: none. */
+cu_result wcodec_cuda_launch_clusters(const struct wcodec_device *device, cu_function function,
+                                      uint32_t cluster, uint32_t groups, uint32_t threads,
+                                      uint32_t shared, uint64_t stream, void *argument);
+uint32_t wcodec_cuda_clusters(const struct wcodec_device *device, cu_function function,
+                              uint32_t size, uint32_t threads, uint32_t shared);
 
 /* Products of many vectors: wide.c. Are they for this one? Then all vectors of it. The device's
  * context is current. */

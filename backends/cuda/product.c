@@ -18,6 +18,47 @@ static cu_result find(struct wcodec_device *d, const char *kernel, uint32_t shar
                : d->cu->function_set(*function, CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)shared);
 }
 
+static struct cu_launch_attribute cluster_of(uint32_t size)
+{
+    struct cu_launch_attribute a = {.id = CU_LAUNCH_CLUSTER};
+    a.value.cluster[0] = size;
+    a.value.cluster[1] = a.value.cluster[2] = 1;
+    return a;
+}
+
+cu_result wcodec_cuda_launch_clusters(const struct wcodec_device *d, cu_function function,
+                                      uint32_t cluster, uint32_t groups, uint32_t threads,
+                                      uint32_t shared, uint64_t stream, void *argument)
+{
+    void *arguments[] = {argument};
+    struct cu_launch_attribute attributes[2] = {cluster_of(cluster),
+                                                {.id = CU_LAUNCH_PROGRAMMATIC_SERIALIZATION}};
+    const struct cu_launch_config config = {{groups, 1, 1}, {threads, 1, 1},
+                                            shared,         (cu_stream)(uintptr_t)stream,
+                                            attributes,     d->early_launches ? 2 : 1};
+    attributes[1].value.allowed = 1;
+    return d->cu->launch_extended(&config, function, arguments, NULL);
+}
+
+uint32_t wcodec_cuda_clusters(const struct wcodec_device *d, cu_function function, uint32_t size,
+                              uint32_t threads, uint32_t shared)
+{
+    struct cu_launch_attribute attribute = cluster_of(size);
+    const struct cu_launch_config config = {{size, 1, 1}, {threads, 1, 1}, shared,
+                                            NULL,         &attribute,      1};
+    int clusters = 0;
+    return d->cu->clusters(&clusters, function, &config) == 0 ? (uint32_t)clusters : 0;
+}
+
+/* y = x W by clusters, on devices that have them. */
+static void find_clusters(struct wcodec_device *d)
+{
+    for (uint32_t size = 1; size <= WCODEC_TRANSPOSED_CLUSTER; size++)
+        d->transposed_clusters[size] = wcodec_cuda_clusters(
+            d, d->products[WCODEC_PRODUCT_transposed11], size, 32 * WCODEC_PRODUCT_WARPS,
+            WCODEC_PRODUCT_WARPS * WCODEC_TRANSPOSED_SUMS);
+}
+
 cu_result wcodec_cuda_find_products(struct wcodec_device *d)
 {
     int built_for = 0;
@@ -42,6 +83,8 @@ cu_result wcodec_cuda_find_products(struct wcodec_device *d)
         result = d->cu->function_get(&built_for, CU_FUNCTION_PTX_VERSION, d->products[0]);
     d->tensor_cores = d->tensor_cores && built_for >= 80;
     d->early_launches = d->early_launches && built_for >= 90;
+    if (result == 0 && built_for >= 90 && d->cu->launch_extended != NULL && d->cu->clusters != NULL)
+        find_clusters(d);
     return result;
 }
 
@@ -106,20 +149,30 @@ cu_result wcodec_cuda_launch(const struct wcodec_device *d, cu_function function
     return d->cu->launch_extended(&config, function, arguments, NULL);
 }
 
+static uint64_t transposed_most(struct wcodec_device *d, const struct wcodec_fixed *fixed)
+{
+    return wcodec_gpu_transposed_most(fixed, d->transposed_clusters[1] != 0);
+}
+
 static cu_result launch_products(struct wcodec_device *d, uint64_t queue,
                                  const struct wcodec_product *p)
 {
     cu_result result = 0;
     const bool many = takes_many(d, p);
-    const unsigned groups = many ? 1 : groups_of_unit(d, p);
+    const unsigned groups = many || p->transposed ? 1 : groups_of_unit(d, p);
     const struct wcodec_gpu_product_limits limits = {
         groups * d->limits.units, WCODEC_PRODUCT_WARPS / groups, (unsigned)d->limits.shared,
-        many ? WCODEC_PRODUCT_VECTORS : WCODEC_PRODUCT_DIRECT_VECTORS};
+        many ? WCODEC_PRODUCT_VECTORS : WCODEC_PRODUCT_DIRECT_VECTORS,
+        d->transposed_clusters[1] != 0 ? d->transposed_clusters : NULL};
     for (uint64_t first = 0; first < p->vectors && result == 0;) {
         struct wcodec_gpu_product l;
         first += wcodec_gpu_plan_product(p, p->memory->address + p->offset, &limits, first, &l);
-        result = wcodec_cuda_launch(d, d->products[l.kernel], l.groups, l.threads,
-                                    alone(d, groups, l.shared), queue, true, &l.arguments);
+        const uint32_t shared = alone(d, groups, l.shared);
+        result = l.arguments.groups > 1
+                     ? wcodec_cuda_launch_clusters(d, d->products[l.kernel], l.arguments.groups,
+                                                   l.groups, l.threads, shared, queue, &l.arguments)
+                     : wcodec_cuda_launch(d, d->products[l.kernel], l.groups, l.threads, shared,
+                                          queue, true, &l.arguments);
     }
     return result;
 }
@@ -162,6 +215,7 @@ const struct wcodec_backend_products wcodec_cuda_products = {
     .multiply = multiply,
     .decode_rows = decode_rows,
     .wide_room = wcodec_cuda_wide_room,
+    .transposed_most = transposed_most,
     .multiply_dense = wcodec_cuda_multiply_dense,
     .dense_work = wcodec_cuda_dense_work,
     .measure = wcodec_cuda_measure,

@@ -68,11 +68,17 @@ static int launch_coded(void *opaque, struct wcodec_gpu_coded_product *l)
     return 0;
 }
 
+static uint64_t transposed_most(struct wcodec_device *device, const struct wcodec_fixed *fixed)
+{
+    (void)device;
+    return wcodec_gpu_transposed_most(fixed, false);
+}
+
 static wcodec_status multiply(struct wcodec_device *device, uint64_t queue,
                               const struct wcodec_product *product, wcodec_error *err)
 {
     static const struct wcodec_gpu_product_limits limits = {UNITS, WCODEC_PRODUCT_WARPS, SHARED,
-                                                            WCODEC_PRODUCT_VECTORS};
+                                                            WCODEC_PRODUCT_VECTORS, NULL};
     wcodec_status status = WCODEC_OK;
     (void)queue;
     if (product->fixed == NULL) {
@@ -205,6 +211,7 @@ static wcodec_status code(struct wcodec_queue *queue, const struct wcodec_matrix
 
 const struct wcodec_backend_products wcodec_emulated_products = {
     .multiply = multiply,
+    .transposed_most = transposed_most,
     .decode_rows = decode_rows,
     .multiply_dense = multiply_dense,
     .dense_work = dense_work,

@@ -566,6 +566,11 @@ static uint64_t fake_wide_room(struct wcodec_device *device, const struct wcodec
     return is_mode("wide") && vectors > SOME ? vectors : 0;
 }
 
+static uint64_t fake_transposed_most(struct wcodec_device *device, const struct wcodec_fixed *fixed)
+{
+    return wcodec_emulated_products.transposed_most(device, fixed);
+}
+
 /* Products by the kernels as C, at once: nothing that they read is under way in another queue. */
 static wcodec_status fake_multiply(struct wcodec_device *device, uint64_t queue,
                                    const struct wcodec_product *product, wcodec_error *err)
@@ -677,6 +682,7 @@ static const struct wcodec_backend_products fake_products = {
     .multiply = fake_multiply,
     .decode_rows = fake_decode_rows,
     .wide_room = fake_wide_room,
+    .transposed_most = fake_transposed_most,
     .multiply_dense = fake_multiply_dense,
     .dense_work = fake_dense_work,
     .measure = fake_measure,

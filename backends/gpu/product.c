@@ -72,7 +72,39 @@ static void divide(const struct wcodec_fixed *f, const struct wcodec_product_row
     launch->arguments.parts = parts;
 }
 
-/* y = x W: a work-group for each tile of a band, whose warps divide the bands. */
+/* Work-groups of a cluster for each tile of a band: as many as end first, if they take as long as a
+ * warp has bands, and some more. */
+static uint32_t groups_of_cluster(const struct wcodec_fixed *f, const uint32_t *clusters,
+                                  uint32_t parts)
+{
+    enum { START = 4 /* bands that take as long as a beginning and end */ };
+    uint64_t least = UINT64_MAX;
+    uint32_t found = 1;
+    for (uint32_t groups = 1; clusters != NULL && groups <= WCODEC_TRANSPOSED_CLUSTER &&
+                              (uint64_t)(groups - 1) * parts < f->bands;
+         groups++) {
+        if (clusters[groups] == 0)
+            continue;
+        const uint64_t turns = (f->across + clusters[groups] - 1) / clusters[groups],
+                       each = (f->bands + groups * parts - 1) / (groups * parts),
+                       time = turns * (each + START);
+        if (time < least) {
+            least = time;
+            found = groups;
+        }
+    }
+    return found;
+}
+
+uint64_t wcodec_gpu_transposed_most(const struct wcodec_fixed *f, bool clusters)
+{
+    /* A work-group, or a cluster, has 128 columns: of fewer columns most of a device is idle
+     * without clusters (bench/gpu/README.md). */
+    enum { COLUMNS = 8192 };
+    return clusters || f->columns >= COLUMNS ? WCODEC_TRANSPOSED_VECTORS : 0;
+}
+
+/* y = x W: a work-group for each tile of a band, or several, whose warps divide the bands. */
 static void divide_transposed(const struct wcodec_fixed *f,
                               const struct wcodec_gpu_product_limits *limits,
                               struct wcodec_gpu_product *launch)
@@ -85,7 +117,8 @@ static void divide_transposed(const struct wcodec_fixed *f,
         parts = (uint32_t)f->bands;
     if (parts > limits->shared / each)
         parts = limits->shared / each;
-    launch->groups = (uint32_t)f->across;
+    launch->arguments.groups = groups_of_cluster(f, limits->clusters, parts);
+    launch->groups = (uint32_t)f->across * launch->arguments.groups;
     launch->threads = 32 * parts;
     launch->shared = parts * each;
     launch->arguments.group_bands = 1;
@@ -125,7 +158,8 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
                       .list = f->list,
                       .y_format = format_of(p->y_dtype),
                       .bias_format = format_of(p->bias_dtype),
-                      .by_16 = by_16},
+                      .by_16 = by_16,
+                      .groups = 1},
     };
     if (p->transposed)
         divide_transposed(f, limits, launch);
@@ -219,7 +253,7 @@ uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *p, uint64_t 
                                        struct wcodec_gpu_product *launch)
 {
     static const struct wcodec_gpu_product_limits any = {1, WCODEC_PRODUCT_WARPS, UINT32_MAX,
-                                                         WCODEC_PRODUCT_DIRECT_VECTORS};
+                                                         WCODEC_PRODUCT_DIRECT_VECTORS, NULL};
     const uint64_t left = p->vectors - first, most = WCODEC_PRODUCT_PLAIN_VECTORS,
                    vectors = left < most ? left : most;
     wcodec_gpu_plan_product(p, matrix, &any, first, launch);

@@ -64,7 +64,14 @@ struct wcodec_gpu_product_limits {
     unsigned warps;   /* most of a work-group: 16, or 8 where two of them share a unit */
     unsigned shared;  /* bytes of shared memory that a work-group may have: 48 KiB at least */
     unsigned vectors; /* most of a launch; more than 32 want four times as much shared memory */
+    /* y = x W by clusters: how many of so many work-groups, 1 to WCODEC_TRANSPOSED_CLUSTER, run at
+     * a time; NULL: the device has none. */
+    const uint32_t *clusters;
 };
+
+/* Most vectors of y = x W that take less time straight from the code than after decoding, by a
+ * library (struct wcodec_backend_products, transposed_most()). */
+uint64_t wcodec_gpu_transposed_most(const struct wcodec_fixed *fixed, bool clusters);
 
 /* The launch for vectors [first, first + some) of a product; returns how many vectors it takes.
  * matrix, of native memory: address of its payload as wcodec_fixed places it. */

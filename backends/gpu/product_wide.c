@@ -112,7 +112,7 @@ uint64_t wcodec_gpu_plan_wide(const struct wcodec_product *p, uint64_t matrix,
 {
     const struct wcodec_fixed *f = p->fixed;
     const struct wcodec_gpu_product_limits any = {1, WCODEC_PRODUCT_WARPS, UINT32_MAX,
-                                                  WCODEC_PRODUCT_DIRECT_VECTORS};
+                                                  WCODEC_PRODUCT_DIRECT_VECTORS, NULL};
     struct wcodec_gpu_product product;
     uint64_t vectors = p->vectors - first;
     const unsigned k = kernel_for(f, vectors, p->room_size);

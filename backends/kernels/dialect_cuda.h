@@ -182,6 +182,22 @@ WCODEC_DEVICE_FUNCTION void wcodec_cluster_sync(struct wcodec_warp *)
                      : "memory");
 }
 
+/* What work-group `number` of the cluster has at a shared address. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_cluster_u32(struct wcodec_warp *, uint32_t at,
+                                                   uint32_t number)
+{
+    uint32_t v;
+    asm volatile("{\n"
+                 " .reg .b32 there;\n"
+                 " mapa.shared::cluster.u32 there, %1, %2;\n"
+                 " ld.shared::cluster.u32 %0, [there];\n"
+                 "}"
+                 : "=r"(v)
+                 : "r"(at), "r"(number)
+                 : "memory");
+    return v;
+}
+
 #ifdef WCODEC_PTX_HALVES
 /* Stores that count at a barrier of the work-group that they go to, so that nothing else is waited
  * for: a barrier of the cluster takes all memory along. */

@@ -34,8 +34,8 @@ struct wcodec_product_launch {
     uint32_t parts;       /* warps for each */
     uint32_t y_format;    /* WCODEC_TO_F32, ... */
     uint32_t bias_format;
-    uint32_t by_16; /* may x be read by 16 bytes? */
-    uint32_t pad;
+    uint32_t by_16;  /* may x be read by 16 bytes? */
+    uint32_t groups; /* y = x W: work-groups of a cluster, which divide the bands */
 };
 WCODEC_STRUCT_SIZE(wcodec_product_launch, 112);
 
@@ -111,6 +111,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_wide_record(uint32_t bits, uint32_t list)
  * one's. */
 enum {
     WCODEC_TRANSPOSED_VECTORS = 16,
+    WCODEC_TRANSPOSED_CLUSTER = 8, /* most work-groups */
     WCODEC_TRANSPOSED_STRIDE = WCODEC_FIXED_COLUMNS + 4,
     WCODEC_TRANSPOSED_SUMS = 4 * WCODEC_TRANSPOSED_VECTORS * WCODEC_TRANSPOSED_STRIDE
 };

@@ -195,7 +195,8 @@ static wcodec_status find_product(struct wcodec_device *d, const struct wcodec_p
     const bool cores = by_tensor_cores(d);
     wcodec_error own = {0};
     const struct wcodec_gpu_product_limits limits = {PRODUCT_GROUPS * d->units, PRODUCT_WARPS,
-                                                     most_shared(d), WCODEC_PRODUCT_DIRECT_VECTORS};
+                                                     most_shared(d), WCODEC_PRODUCT_DIRECT_VECTORS,
+                                                     NULL};
     *taken = cores ? wcodec_gpu_plan_product(p, p->offset, &limits, first, l)
                    : wcodec_gpu_plan_product_plain(p, p->offset, plain_parts(d), first, l);
     const struct wcodec_product_row *row = &wcodec_product_rows[l->kernel];
@@ -216,6 +217,12 @@ static wcodec_status find_product(struct wcodec_device *d, const struct wcodec_p
         return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%s", own.text);
     do_without(d, &own);
     return find_product(d, p, first, l, product, taken, err);
+}
+
+static uint64_t transposed_most(struct wcodec_device *d, const struct wcodec_fixed *fixed)
+{
+    (void)d;
+    return wcodec_gpu_transposed_most(fixed, false);
 }
 
 static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
@@ -395,6 +402,7 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
 
 const struct wcodec_backend_products wcodec_opencl_products = {
     .multiply = multiply,
+    .transposed_most = transposed_most,
     .decode_rows = decode_rows,
     .multiply_dense = multiply_dense,
     .dense_work = dense_work,

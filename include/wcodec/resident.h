@@ -291,13 +291,13 @@ WCODEC_API uint64_t wcodec_resident_linear_work(const wcodec_resident *resident,
  *   of 16), y = x W^T, on CUDA: likewise, 16 rows of x at a time.
  * - All else, and on CUDA more than 64 rows of x (128 of matrices of 8192 rows; so on devices of
  *   compute capability 9.0 of all, and 256 of matrices of 2^25 elements; CODED 32; y = x W 16, and
- *   any of fewer than 8192 columns) where there is cuBLASLt: W is decoded to memory of the resident
- *   object (wcodec_resident_options.decoded), unless it is PLAIN, and multiplied by cuBLASLt where
- *   the types are such that it can (x of W's type, y too or of F32, no scales), else by kernels
- * that are right, but slow for many vectors. On CUDA that of I8 with x of BF16 takes 8 rows of x at
- * a time by tensor cores (W of columns that are a multiple of 64, x and its stride multiples of
- *   16). libcublasLt.so.13 or .12 is looked for when tensors become resident; WCODEC_CUDA_BLAS=0
- *   does without.
+ *   before 9.0 any of fewer than 8192 columns) where there is cuBLASLt: W is decoded to memory of
+ *   the resident object (wcodec_resident_options.decoded), unless it is PLAIN, and multiplied by
+ *   cuBLASLt where the types are such that it can (x of W's type, y too or of F32, no scales), else
+ *   by kernels that are right, but slow for many vectors. On CUDA that of I8 with x of BF16 takes 8
+ *   rows of x at a time by tensor cores (W of columns that are a multiple of 64, x and its stride
+ *   multiples of 16). libcublasLt.so.13 or .12 is looked for when tensors become resident;
+ *   WCODEC_CUDA_BLAS=0 does without.
  *
  * Products with CODED matrices, those that decode, and on CUDA those of more than 32 rows of x
  * without `work`, share memory of the resident object: they are given to one queue, or to queues

@@ -114,7 +114,7 @@ static wcodec_status check_aligned(const char *what, const void *at, uint64_t st
 
 /* Most vectors that are multiplied straight from the code where a library takes more of them, after
  * decoding (bench/gpu/README.md). */
-enum { FIXED_MOST = 64, TALL_MOST = 128, CODED_MOST = 32, TRANSPOSED_MOST = 16 };
+enum { FIXED_MOST = 64, TALL_MOST = 128, CODED_MOST = 32 };
 
 enum { WORK_ALIGNMENT = 256 };
 
@@ -124,17 +124,15 @@ enum { WIDE_SOME = 64 };
 /* Rows from which a launch takes 64 vectors and leaves no multiprocessor with one or two bands. */
 enum { TALL_ROWS = 8192 };
 
-/* Of y = x W only with so many columns: a work-group has 128 of them, and fewer groups leave most
- * of a device idle. */
-enum { TRANSPOSED_COLUMNS = 8192 };
-
-static uint64_t most_straight(const struct wcodec_resident_item *named,
+static uint64_t most_straight(const wcodec_resident *resident,
+                              const struct wcodec_resident_item *named,
                               const struct wcodec_resident_item *item, const wcodec_linear *l)
 {
     if (item->form == WCODEC_RESIDENT_CODED)
         return CODED_MOST;
     if (l->transposed)
-        return named->shape[1] >= TRANSPOSED_COLUMNS ? TRANSPOSED_MOST : 0;
+        return resident->device->backend->products->transposed_most(resident->device->device,
+                                                                    &item->fixed.plan);
     return named->shape[0] >= TALL_ROWS ? TALL_MOST : FIXED_MOST;
 }
 
@@ -182,7 +180,8 @@ static bool is_straight(const wcodec_resident *resident, const struct wcodec_res
     return named->dtype == WCODEC_DTYPE_BF16 && l->x_dtype == WCODEC_DTYPE_BF16 &&
            l->scales == NULL && (fixed || coded) &&
            (resident->library == NULL || resident->decoded == NULL ||
-            l->rows <= most_straight(named, item, l) || is_wide(resident, named, item, l));
+            l->rows <= most_straight(resident, named, item, l) ||
+            is_wide(resident, named, item, l));
 }
 
 static wcodec_status check_operands(const wcodec_linear *l, wcodec_error *err)

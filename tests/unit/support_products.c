@@ -111,13 +111,21 @@ static void check_sum(double sum, double magnitude, double relative, wcodec_dtyp
         fail_msg("%g for %g, %g allowed", got, sum, bound);
 }
 
+/* Of large products as many sums as take some tenths of a second, of all rows or columns and
+ * vectors: every how manieth? */
+static uint64_t step_of(const struct products *p, uint64_t vectors)
+{
+    enum { LARGE = 1 << 26 /* elements by vectors */, STEP = 61 };
+    return p->m.fixed.rows * p->m.fixed.columns * vectors < LARGE ? 1 : STEP;
+}
+
 /* y = x W, whose sums are of rows: elements are multiplied by as they are. */
 static void check_transposed(const struct products *p, const uint8_t *x,
                              const struct wcodec_product *product, const uint8_t *y)
 {
-    const uint64_t n = p->m.fixed.rows, k = p->m.fixed.columns;
+    const uint64_t n = p->m.fixed.rows, k = p->m.fixed.columns, step = step_of(p, product->vectors);
     for (uint64_t v = 0; v < product->vectors; v++)
-        for (uint64_t column = 0; column < k; column++) {
+        for (uint64_t column = v % step; column < k; column += step) {
             double sum = 0, magnitude = 0;
             for (uint64_t i = 0; i < n; i++) {
                 const double t =
@@ -131,14 +139,11 @@ static void check_transposed(const struct products *p, const uint8_t *x,
         }
 }
 
-/* Of large products as many sums as take some tenths of a second, of all rows and vectors. */
 static void check_product(const struct products *p, const uint8_t *x, size_t x_stride,
                           const uint8_t *bias, const struct wcodec_product *product,
                           const uint8_t *y)
 {
-    enum { LARGE = 1 << 26 /* elements by vectors */, STEP = 61 };
-    const uint64_t n = p->m.fixed.rows, k = p->m.fixed.columns,
-                   step = n * k * product->vectors < LARGE ? 1 : STEP;
+    const uint64_t n = p->m.fixed.rows, k = p->m.fixed.columns, step = step_of(p, product->vectors);
     for (uint64_t v = 0; v < product->vectors; v++)
         for (uint64_t row = v % step; row < n; row += step) {
             double sum = 0, magnitude = 0, relative;
@@ -321,13 +326,15 @@ static void begin(struct products *p, struct support_caller *caller)
     p->queue = caller->queue;
 }
 
-/* A matrix of so many rows and columns, if its products take many vectors at once. */
+/* A matrix of so many rows and columns, if its products take many vectors at once; and y = x W,
+ * whose rows several work-groups divide. */
 static void multiply_wide(struct products *p, uint64_t rows, uint64_t columns, uint64_t vectors)
 {
     support_matrix_make_relative(&p->seed, rows, columns, &p->m);
     p->matrix = put(p, p->m.payload, p->m.fixed.payload_size);
     if (p->b->products->wide_room(p->device, &p->m.fixed, 64) != 0)
         multiply(p, vectors, false);
+    multiply(p, 1 + vectors % 17, true);
     p->b->memory_free(p->matrix);
     support_matrix_free(&p->m);
 }

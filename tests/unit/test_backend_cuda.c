@@ -68,7 +68,7 @@ static void test_conform(void **state)
         if (only_products || only_wide) {
             if (only_products)
                 support_products(backend, device, 40);
-            support_products_wide(backend, device, only_products ? 42 : 14);
+            support_products_wide(backend, device, only_products ? 42 : 10);
             backend->device_close(device);
             continue;
         }

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Launches of products of many vectors (backends/gpu/product_wide.h), without a device: every
- * matrix and number of vectors is divided so that work-groups take all of it once, in the memory
- * that there is. */
+/* Launches of products of many vectors (backends/gpu/product_wide.h), and of y = x W by clusters
+ * (backends/gpu/product.h), without a device: every matrix and number of vectors is divided so that
+ * work-groups take all of it once, in the memory that there is. */
 #include "support.h"
 
 #include "backends/gpu/product_wide.h"
@@ -186,9 +186,55 @@ static void test_shapes(void **state)
     }
 }
 
+/* y = x W: every tile is one warp's (wcodec_transposed_kernel()). */
+static void check_transposed(const struct wcodec_gpu_product *l, const struct wcodec_fixed *f)
+{
+    const struct wcodec_product_launch *a = &l->arguments;
+    uint8_t *taken = calloc(f->across, f->bands);
+    assert_non_null(taken);
+    assert_int_equal(l->threads, 32 * a->parts);
+    for (uint32_t group = 0; group < l->groups; group++)
+        for (uint32_t warp = 0; warp < a->parts; warp++)
+            for (uint64_t band = group % a->groups * a->parts + warp; band < f->bands;
+                 band += a->parts * a->groups)
+                taken[group / a->groups * f->bands + band]++;
+    for (uint64_t i = 0; i < f->across * f->bands; i++)
+        assert_int_equal(taken[i], 1);
+    free(taken);
+}
+
+static void test_transposed(void **state)
+{
+    static const struct {
+        uint64_t rows, columns;
+        uint32_t groups; /* of a cluster, on an H200 */
+    } shapes[] = {{4096, 4096, 3},  {8192, 8192, 2}, {14336, 4096, 3}, {4096, 14336, 1},
+                  {1, 1, 1},        {16, 300, 1},    {300, 7000, 2},   {1000, 128, 4},
+                  {17000, 1300, 8}, {256, 128, 1}};
+    (void)state;
+    for (unsigned i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const struct wcodec_fixed f = matrix_of(shapes[i].rows, shapes[i].columns, 2 + i % 2, 4);
+        const struct wcodec_product p = {.fixed = &f, .vectors = 5, .transposed = true};
+        struct wcodec_gpu_product_limits limits = {132, WCODEC_PRODUCT_WARPS, 227 << 10, 32,
+                                                   devices[0].clusters};
+        struct wcodec_gpu_product l;
+        assert_int_equal(wcodec_gpu_plan_product(&p, 0, &limits, 0, &l), 5);
+        assert_int_equal(l.arguments.groups, shapes[i].groups);
+        check_transposed(&l, &f);
+        limits.clusters = NULL;
+        limits.shared = 48 << 10;
+        assert_int_equal(wcodec_gpu_plan_product(&p, 0, &limits, 0, &l), 5);
+        assert_int_equal(l.arguments.groups, 1);
+        check_transposed(&l, &f);
+        assert_int_equal(wcodec_gpu_transposed_most(&f, true), 16);
+        assert_int_equal(wcodec_gpu_transposed_most(&f, false), shapes[i].columns >= 8192 ? 16 : 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_divided), cmocka_unit_test(test_taken),
-                                       cmocka_unit_test(test_room), cmocka_unit_test(test_shapes)};
+                                       cmocka_unit_test(test_room), cmocka_unit_test(test_shapes),
+                                       cmocka_unit_test(test_transposed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
