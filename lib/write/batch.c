@@ -11,10 +11,14 @@
 #include "write/tables.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* How often bytes are gone through until they are coded and verified, about; and from level 7 on.
  */
 enum { PASSES = 2, PASSES_SMALL = 3 };
+
+/* Bytes of a tensor's name that errors have, at most. */
+enum { NAMED = 200 };
 
 wcodec_status wcodec_write_batch_init(struct wcodec_write_batch *batch, wcodec_error *err)
 {
@@ -135,12 +139,23 @@ void wcodec_write_note_failure(struct wcodec_write_work *w, uint64_t position, w
     pthread_mutex_unlock(&w->lock);
 }
 
+/* Does it begin with that name? What reads a source's tensors says it, too. */
+static bool is_named(const wcodec_error *error, const char *name)
+{
+    static const char before[] = "tensor \"";
+    const size_t size = strnlen(name, NAMED);
+    const char *text = error->text;
+    return strncmp(text, before, sizeof before - 1) == 0 &&
+           strncmp(text + (sizeof before - 1), name, size) == 0 &&
+           text[sizeof before - 1 + size] == '"';
+}
+
 void wcodec_write_note_item_failure(struct wcodec_write_work *w, uint64_t position,
                                     const struct wcodec_write_batch_item *item,
                                     wcodec_status status, wcodec_error *error)
 {
-    if (item->what.name && status != WCODEC_ERROR_CANCELLED)
-        wcodec_error_prefix(error, "tensor \"%.200s\"", item->what.name);
+    if (item->what.name && status != WCODEC_ERROR_CANCELLED && !is_named(error, item->what.name))
+        wcodec_error_prefix(error, "tensor \"%.*s\"", NAMED, item->what.name);
     wcodec_write_note_failure(w, position, status, error);
 }
 
