@@ -10,8 +10,10 @@
 
 /* Each step of all sequences, from the hidden values that the step before has given, is within the
  * bound of WCODEC_GRU_PRODUCTS_BF16 of the unit's true one, and near that with factors rounded.
- * Arrays are F32; output->values are given. */
+ * The first `plain` inputs and their weights are not rounded. Arrays are F32; output->values are
+ * given. */
 void support_gru_expect(const wcodec_gru_options *sizes, const wcodec_gru_arrays *arrays,
-                        const wcodec_gru_input *input, const wcodec_gru_output *output);
+                        size_t plain, const wcodec_gru_input *input,
+                        const wcodec_gru_output *output);
 
 #endif

@@ -313,7 +313,7 @@ static void compare_rounded(const struct device *d, const wcodec_gru *cpu, const
     const wcodec_gru_input input = input_of(c, c->x, c->hidden);
     const wcodec_gru_output output = output_of(c, out, last);
     run_on(d, gru, c, out, last);
-    support_gru_expect(&u->o, &u->arrays, &input, &output);
+    support_gru_expect(&u->o, &u->arrays, 0, &input, &output);
     run_on(d, gru, c, again, again_last);
     assert_memory_equal(again, out, c->outputs * sizeof *out);
     assert_memory_equal(again_last, last, c->hiddens * sizeof *last);
