@@ -61,8 +61,8 @@
  * recurrent units over sequences. 19: elements that differ are coded in streams; leaves in two
  * places. 20: search in coded vectors. 21: recurrent units by tensor cores. 22: products of many
  * vectors have room to work in. 23: operands of rows that anchors are found for have a centre. 24:
- * backends say how many vectors of y = x W pay. */
-#define WCODEC_BACKEND_ABI 24u
+ * backends say how many vectors of y = x W pay. 25: rollouts of many starts. */
+#define WCODEC_BACKEND_ABI 25u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -87,6 +87,8 @@
     X(wcodec_rollout_plan) \
     X(wcodec_rollout_work) \
     X(wcodec_ensemble_rollout) \
+    X(wcodec_many_work) \
+    X(wcodec_many_rollouts) \
     X(wcodec_sequences) \
     X(wcodec_backend_vectors) \
     X(wcodec_vectors_shape) \
@@ -672,7 +674,9 @@ struct wcodec_rollout_sizes {
     uint32_t members, hidden, stochastic, inputs;
     uint32_t mode; /* wcodec_rssm_mode */
     uint32_t unit; /* WCODEC_UNIT_NONE: an ensemble */
-    bool rounded;  /* of a unit by itself: may factors of products be rounded to BF16? */
+    /* May factors of products be rounded to BF16? Of an ensemble: of many starts, which then has a
+     * plan with tiles, or there is no such form. */
+    bool rounded;
 };
 
 /* What of a member's weights its gates multiply. */
@@ -690,11 +694,15 @@ enum wcodec_rollout_matrix {
  * those of one gate after those of the other, is [columns / 4][slices][N][4]: in slice s columns
  * s * columns on. What is none of the ensemble's is 0.
  *
- * A unit that has tiles goes by tensor cores. Its parts, of a multiple of 64 rows, have weights of
+ * What has tiles goes by tensor cores. Its parts, of a multiple of 64 rows, have weights of
  * BF16 for warps of eight rows, by quads of 64 columns, those of W and then those of U:
  * [rows / 8][quads][z, r, h][2][32][2][2][2], for a lane of two chunks of 16 columns four numbers
  * each. Lane l of 32 has row l / 4, and with q = l % 4 of a chunk of U columns 2 q, 2 q + 1, 2 q +
- * 8 and 2 q + 9, of W 4 q to 4 q + 3. After that come floats, [4][rows]: b_z, b_r, b_h and c_h. */
+ * 8 and 2 q + 9, of W 4 q to 4 q + 3. After that come floats, [4][rows]: b_z, b_r, b_h and c_h.
+ * Of an ensemble column 0 of W is 0, and there are [rows][8] more, of each hidden value: W_z's and
+ * W_r's column 0, two zeros, W_h's; what head multiplies it by (in the mode reference also as the
+ * stochastic value that it is); what head multiplies the stochastic value by that it is the logit
+ * of; 1 if there is one, else 0. All heads are there then, and none follows. */
 struct wcodec_rollout_plan {
     struct wcodec_rollout_sizes sizes;
     uint32_t form; /* the backend's own */
@@ -749,6 +757,41 @@ static inline struct wcodec_rollout_work wcodec_rollout_work(const struct wcodec
     return w;
 }
 
+/* Where things are in a work area of so many starts, in floats: what comes in, then what goes out.
+ */
+struct wcodec_many_work {
+    uint64_t features; /* [starts][inputs] */
+    uint64_t hidden;   /* [members][starts][hidden]; none where all begin alike */
+    uint64_t loss;     /* [members][starts][steps], as the next one */
+    uint64_t entropy;  /* not of the mode reference */
+    uint64_t last;     /* [members][starts][hidden] */
+    uint64_t size;
+};
+
+/* Rollouts of all members from each of many starts, no hidden value of which is larger than 4. */
+struct wcodec_many_rollouts {
+    const struct wcodec_rollout_plan *plan; /* with tiles */
+    struct wcodec_memory *weights;
+    struct wcodec_memory *work; /* of kind DEVICE */
+    uint64_t starts;            /* not 0 */
+    uint32_t steps;
+    bool alike; /* hidden values are tanh of the features, then zeros */
+};
+
+static inline struct wcodec_many_work wcodec_many_work(const struct wcodec_rollout_plan *p,
+                                                       uint64_t starts, uint32_t steps, bool alike)
+{
+    const struct wcodec_rollout_sizes *s = &p->sizes;
+    const uint64_t numbers = wcodec_align_u64(s->members * starts * steps, 4),
+                   hidden = wcodec_align_u64(s->members * starts * s->hidden, 4);
+    struct wcodec_many_work w = {.hidden = wcodec_align_u64(starts * s->inputs, 4)};
+    w.loss = w.hidden + (alike ? 0 : hidden);
+    w.entropy = w.loss + numbers;
+    w.last = w.entropy + numbers;
+    w.size = w.last + hidden;
+    return w;
+}
+
 /* Sequences that go through a unit by itself: binary32 at native addresses (on OpenCL, which has
  * none, cl_mem that they begin), aligned to the element. Strides are numbers of elements. */
 struct wcodec_sequences {
@@ -773,6 +816,11 @@ struct wcodec_backend_rollouts {
      * the kernel. */
     wcodec_status (*run)(struct wcodec_queue *queue, const struct wcodec_ensemble_rollout *rollout,
                          wcodec_error *err);
+
+    /* All steps of all members from all starts, whose results are the same whatever others are
+     * beside them. Likewise. NULL: no plan has tiles. */
+    wcodec_status (*run_many)(struct wcodec_queue *queue,
+                              const struct wcodec_many_rollouts *rollouts, wcodec_error *err);
 
     /* Give all steps of all sequences to a queue of the caller's, by its native handle, without an
      * allocation and without waiting. Likewise. */

@@ -121,13 +121,36 @@ static wcodec_status run(struct wcodec_queue *q, const struct wcodec_ensemble_ro
 }
 
 /* As many sequences at a time as there are multiprocessors for. */
+static uint32_t together(const struct wcodec_device *d, const struct wcodec_rollout_plan *p)
+{
+    return p->parts > 1 ? p->at_once : d->limits.units;
+}
+
+static wcodec_status run_many(struct wcodec_queue *q, const struct wcodec_many_rollouts *m,
+                              wcodec_error *err)
+{
+    const struct wcodec_device *d = q->device;
+    const struct wcodec_rollout_plan *p = m->plan;
+    const wcodec_status status = wcodec_cuda_enter(d, err);
+    if (status != WCODEC_OK)
+        return status;
+    cu_result result = 0;
+    for (uint32_t member = 0; member < p->sizes.members && result == 0; member++) {
+        struct wcodec_recurrence_launch l;
+        wcodec_gpu_launch_many(m, member, together(d, p), m->weights->address, m->work->address,
+                               &l);
+        result = launch(d, p, d->rollouts[0][wcodec_gpu_sequences_form(p, &l)],
+                        l.members * p->parts, q->stream, false, &l);
+    }
+    return wcodec_cuda_leave(d, result, p->parts > 1 ? "cuLaunchKernelEx" : "cuLaunchKernel", err);
+}
+
 static wcodec_status run_sequences(struct wcodec_device *d, uint64_t queue,
                                    const struct wcodec_sequences *sequences, wcodec_error *err)
 {
     const struct wcodec_rollout_plan *p = sequences->plan;
     struct wcodec_recurrence_launch l;
-    wcodec_gpu_launch_sequences(sequences, p->parts > 1 ? p->at_once : d->limits.units,
-                                sequences->weights->address, &l);
+    wcodec_gpu_launch_sequences(sequences, together(d, p), sequences->weights->address, &l);
     const wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         return status;
@@ -138,4 +161,4 @@ static wcodec_status run_sequences(struct wcodec_device *d, uint64_t queue,
     return result != 0 ? wcodec_cuda_launch_failed(d, result, err) : WCODEC_OK;
 }
 
-const struct wcodec_backend_rollouts wcodec_cuda_rollouts = {plan, run, run_sequences};
+const struct wcodec_backend_rollouts wcodec_cuda_rollouts = {plan, run, run_many, run_sequences};

@@ -240,21 +240,24 @@ WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
 #include "backends/kernels/rollouts.def"
 
 #ifdef WCODEC_MATRIX_PRODUCTS
-#define RUN_RECURRENCE(after, whole) wcodec_tensor_kernel(after, whole, &warp, &launch)
+#define RUN_RECURRENCE(after, model, whole) \
+    wcodec_tensor_kernel(after, model, whole, &warp, &launch)
 #else
-#define RUN_RECURRENCE(after, whole) ((void)warp, (void)launch)
+#define RUN_RECURRENCE(after, model, whole) ((void)warp, (void)launch)
 #endif
-#define WCODEC_RECURRENCE_TENSOR(name, after, whole) \
+#define WCODEC_RECURRENCE_TENSOR(name, after, model, whole) \
     extern "C" __global__ void __launch_bounds__(256, 1) \
         wcodec_##name(const __grid_constant__ wcodec_recurrence_launch launch) \
     { \
         struct wcodec_warp warp; \
-        RUN_RECURRENCE(after, whole); \
+        RUN_RECURRENCE(after, model, whole); \
     }
-WCODEC_RECURRENCE_TENSOR(recurrence_before, false, false)
-WCODEC_RECURRENCE_TENSOR(recurrence_after, true, false)
-WCODEC_RECURRENCE_TENSOR(recurrence_before_256, false, true)
-WCODEC_RECURRENCE_TENSOR(recurrence_after_256, true, true)
+WCODEC_RECURRENCE_TENSOR(recurrence_before, false, false, false)
+WCODEC_RECURRENCE_TENSOR(recurrence_after, true, false, false)
+WCODEC_RECURRENCE_TENSOR(recurrence_before_256, false, false, true)
+WCODEC_RECURRENCE_TENSOR(recurrence_after_256, true, false, true)
+WCODEC_RECURRENCE_TENSOR(rollouts, false, true, false)
+WCODEC_RECURRENCE_TENSOR(rollouts_256, false, true, true)
 
 #define WCODEC_VECTORS_LAUNCHED(name, at_once, call) \
     extern "C" __global__ void __launch_bounds__(256, at_once) \

@@ -31,6 +31,7 @@ struct run {
     const struct wcodec_rollout_launch *launch;
     const struct wcodec_recurrence_launch *sequences;
     unsigned form;
+    bool model; /* by tensor cores: it is a rollout */
 };
 
 static void run_lane(struct wcodec_warp *warp, const void *argument)
@@ -57,7 +58,7 @@ static void run_sequences_lane(struct wcodec_warp *warp, const void *argument)
         const bool after = run->form == WCODEC_RECURRENCE_AFTER ||
                            run->form == WCODEC_RECURRENCE_AFTER_256,
                    whole = run->form >= WCODEC_RECURRENCE_BEFORE_256;
-        wcodec_tensor_kernel(after, whole, warp, run->sequences);
+        wcodec_tensor_kernel(after, run->model, whole, warp, run->sequences);
         return;
     }
     struct wcodec_recurrence s = {
@@ -96,6 +97,22 @@ static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_ensembl
                   &(struct run){.launch = &l, .form = p->form}, err);
 }
 
+static wcodec_status run_many(struct wcodec_queue *queue, const struct wcodec_many_rollouts *m,
+                              wcodec_error *err)
+{
+    const struct wcodec_rollout_plan *p = m->plan;
+    wcodec_status status = WCODEC_OK;
+    for (uint32_t member = 0; member < p->sizes.members && status == WCODEC_OK; member++) {
+        struct wcodec_recurrence_launch l;
+        wcodec_gpu_launch_many(m, member, 1, (uint64_t)(uintptr_t)m->weights->data,
+                               (uint64_t)(uintptr_t)m->work->data, &l);
+        const struct run r = {
+            .sequences = &l, .form = wcodec_gpu_sequences_form(p, &l), .model = true};
+        status = launch(queue->device->host, p, l.members * p->parts, run_sequences_lane, &r, err);
+    }
+    return status;
+}
+
 static wcodec_status run_sequences(struct wcodec_device *device, uint64_t queue,
                                    const struct wcodec_sequences *sequences, wcodec_error *err)
 {
@@ -108,4 +125,5 @@ static wcodec_status run_sequences(struct wcodec_device *device, uint64_t queue,
                   &(struct run){.sequences = &l, .form = wcodec_gpu_sequences_form(p, &l)}, err);
 }
 
-const struct wcodec_backend_rollouts wcodec_emulated_rollouts = {plan, run, run_sequences};
+const struct wcodec_backend_rollouts wcodec_emulated_rollouts = {plan, run, run_many,
+                                                                 run_sequences};

@@ -820,6 +820,15 @@ static wcodec_status fake_run_rollout(struct wcodec_queue *queue,
     return status == WCODEC_OK ? wcodec_emulated_rollouts.run(queue, rollout, err) : status;
 }
 
+static wcodec_status fake_run_many(struct wcodec_queue *queue,
+                                   const struct wcodec_many_rollouts *rollouts, wcodec_error *err)
+{
+    wcodec_status status = before_delta(queue, rollouts->weights, err);
+    if (status == WCODEC_OK)
+        status = check_owner(queue, rollouts->work, err);
+    return status == WCODEC_OK ? wcodec_emulated_rollouts.run_many(queue, rollouts, err) : status;
+}
+
 static wcodec_status fake_run_sequences(struct wcodec_device *device, uint64_t queue,
                                         const struct wcodec_sequences *sequences, wcodec_error *err)
 {
@@ -832,7 +841,7 @@ static wcodec_status fake_run_sequences(struct wcodec_device *device, uint64_t q
 }
 
 static const struct wcodec_backend_rollouts fake_rollouts = {fake_plan_rollout, fake_run_rollout,
-                                                             fake_run_sequences};
+                                                             fake_run_many, fake_run_sequences};
 
 static bool fake_takes_vectors(struct wcodec_device *device,
                                const struct wcodec_vectors_shape *shape)

@@ -10,6 +10,8 @@ const char *const wcodec_rollout_names[2][WCODEC_RECURRENCE_FORMS] = {
 #define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) #name,
 #include "backends/kernels/rollouts.def"
 #undef WCODEC_ROLLOUT_KERNEL
+        [WCODEC_RECURRENCE_BEFORE] = "rollouts",
+        [WCODEC_RECURRENCE_BEFORE_256] = "rollouts_256",
     },
     {
 #define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) #unit,
@@ -135,8 +137,11 @@ static uint32_t quads_of(uint32_t numbers)
 
 static uint64_t tensor_shared(const struct wcodec_rollout_plan *p, uint32_t tiles)
 {
-    return WCODEC_TENSOR_SHARED((uint64_t)quads_of(p->sizes.inputs), quads_of(p->parts * p->rows),
-                                p->rows / 8, tiles, p->sizes.unit == WCODEC_UNIT_AFTER);
+    const uint64_t inputs = quads_of(p->sizes.inputs), hidden = quads_of(p->parts * p->rows);
+    const uint32_t warps = p->rows / 8;
+    if (p->sizes.unit == WCODEC_UNIT_NONE)
+        return WCODEC_TENSOR_SHARED_MODEL(inputs, hidden, warps, tiles, p->parts);
+    return WCODEC_TENSOR_SHARED(inputs, hidden, warps, tiles, p->sizes.unit == WCODEC_UNIT_AFTER);
 }
 
 /* By tensor cores: as few parts as have a row for each hidden value, and as many tiles as there is
@@ -155,7 +160,7 @@ static bool plan_tensor(const struct wcodec_rollout_sizes *s,
     p->form = s->unit == WCODEC_UNIT_AFTER ? WCODEC_RECURRENCE_AFTER : WCODEC_RECURRENCE_BEFORE;
     p->part_floats = (uint64_t)(quads_of(s->inputs) + quads_of(parts * p->rows)) * p->rows / 8 *
                          (WCODEC_TENSOR_QUAD / sizeof(float)) +
-                     4 * p->rows;
+                     (s->unit == WCODEC_UNIT_NONE ? 12 : 4) * p->rows;
     while (p->tiles < TILES && tensor_shared(p, p->tiles + 1) <= limits->shared)
         p->tiles++;
     return p->rows <= most_rows && p->tiles > 0;
@@ -255,26 +260,47 @@ void wcodec_gpu_launch_rollout(const struct wcodec_ensemble_rollout *r, uint64_t
 }
 
 /* May kernels read and write several numbers at once? */
-static bool are_wide(const struct wcodec_sequences *q)
+static bool are_wide(const struct wcodec_recurrence_launch *l)
 {
-    const uint64_t strides = q->values_sequence | q->out_sequence;
-    return (q->values | q->out | q->last) % 16 == 0 && strides <= UINT32_MAX &&
-           (strides | q->values_step | q->out_step | q->plan->sizes.hidden) % 4 == 0;
+    const uint64_t strides = l->values_sequence | l->out_sequence;
+    return (l->values | l->out | l->last) % 16 == 0 && strides <= UINT32_MAX &&
+           (strides | l->values_step | l->out_step | l->of.hidden_count) % 4 == 0;
 }
 
 /* As few rounds of clusters as there is room for, of as few tiles each as then are enough. */
-static void put_tiles(const struct wcodec_sequences *q, uint32_t members,
+static void put_tiles(const struct wcodec_rollout_plan *p, uint32_t members,
                       struct wcodec_recurrence_launch *l)
 {
-    const struct wcodec_rollout_plan *p = q->plan;
-    const uint64_t at_once = most(members, 1), all = (q->sequences + 15) / 16,
+    const uint64_t at_once = most(members, 1), all = (l->sequences + 15) / 16,
                    rounds = (all + at_once * p->tiles - 1) / (at_once * p->tiles);
     l->all_tiles = (uint32_t)((all + at_once * rounds - 1) / (at_once * rounds));
     l->tiles = divide_up(l->all_tiles, 2);
     l->members = (uint32_t)((all + l->all_tiles - 1) / l->all_tiles);
     l->input_quads = quads_of(p->sizes.inputs);
     l->hidden_quads = quads_of(p->parts * p->rows);
-    l->wide = are_wide(q);
+    l->wide = are_wide(l);
+}
+
+void wcodec_gpu_launch_many(const struct wcodec_many_rollouts *m, uint32_t member, uint32_t members,
+                            uint64_t weights, uint64_t work, struct wcodec_recurrence_launch *l)
+{
+    const struct wcodec_rollout_plan *p = m->plan;
+    const struct wcodec_rollout_sizes *s = &p->sizes;
+    const struct wcodec_many_work w = wcodec_many_work(p, m->starts, m->steps, m->alike);
+    const uint64_t size = sizeof(float), before = member * m->starts;
+    *l = (struct wcodec_recurrence_launch){
+        .values = work + size * w.features,
+        .begin = m->alike ? 0 : work + size * (w.hidden + before * s->hidden),
+        .last = work + size * (w.last + before * s->hidden),
+        .values_sequence = s->inputs,
+        .steps = m->steps,
+        .sequences = m->starts,
+    };
+    put_cut(p, weights + size * member * p->parts * p->part_floats, &l->of);
+    l->of.loss = work + size * (w.loss + before * m->steps);
+    l->of.entropy = work + size * (w.entropy + before * m->steps);
+    l->of.mode = s->mode;
+    put_tiles(p, members, l);
 }
 
 void wcodec_gpu_launch_sequences(const struct wcodec_sequences *q, uint32_t members,
@@ -300,7 +326,7 @@ void wcodec_gpu_launch_sequences(const struct wcodec_sequences *q, uint32_t memb
     };
     put_cut(p, weights, &l->of);
     if (p->tiles > 0)
-        put_tiles(q, members, l);
+        put_tiles(p, members, l);
 }
 
 unsigned wcodec_gpu_sequences_form(const struct wcodec_rollout_plan *p,

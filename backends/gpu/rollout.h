@@ -15,7 +15,7 @@ enum wcodec_rollout_form {
     WCODEC_ROLLOUT_FORMS
 };
 
-/* Of units by themselves by tensor cores, after those forms. */
+/* By tensor cores, after those forms: of units by themselves, and (BEFORE) of many starts. */
 enum {
     WCODEC_RECURRENCE_BEFORE = WCODEC_ROLLOUT_FORMS,
     WCODEC_RECURRENCE_AFTER,
@@ -24,7 +24,8 @@ enum {
     WCODEC_RECURRENCE_FORMS
 };
 
-/* "rollout_32", and "recurrence_32" of a unit by itself; NULL: there is none. */
+/* "rollout_32", and "recurrence_32" of a unit by itself; by tensor cores "rollouts_256" of many
+ * starts, and "recurrence_before_256"; NULL: there is none. */
 extern const char *const wcodec_rollout_names[2][WCODEC_RECURRENCE_FORMS];
 
 struct wcodec_gpu_rollout_limits {
@@ -52,6 +53,11 @@ void wcodec_gpu_launch_rollout(const struct wcodec_ensemble_rollout *rollout, ui
 /* Likewise, for each of launch->members. members: most sequences at a time. */
 void wcodec_gpu_launch_sequences(const struct wcodec_sequences *sequences, uint32_t members,
                                  uint64_t weights, struct wcodec_recurrence_launch *launch);
+
+/* Likewise, for a member's rollouts from all starts. */
+void wcodec_gpu_launch_many(const struct wcodec_many_rollouts *rollouts, uint32_t member,
+                            uint32_t members, uint64_t weights, uint64_t work,
+                            struct wcodec_recurrence_launch *launch);
 
 /* The form that takes them, which may be a quicker one than the plan's. */
 unsigned wcodec_gpu_sequences_form(const struct wcodec_rollout_plan *plan,

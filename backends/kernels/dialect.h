@@ -89,6 +89,8 @@
  *   WCODEC_CLUSTERS              defined where work-groups may be launched as clusters:
  *   wcodec_cluster_put(warp, at, number, v, barrier)  a float to where `at`, of its own shared
  *                                memory, is in that of a work-group of the cluster
+ *   wcodec_cluster_put_4(warp, at, number, v, barrier)  four floats to shared address `at`
+ *                                likewise, a multiple of 16
  *   wcodec_cluster_send(warp, at, number, bytes, barrier)  multiples of 16 bytes at shared
  *                                address `at` to the same place likewise, after a barrier before
  *                                which all who have written them called wcodec_cluster_ready(warp)

@@ -226,6 +226,21 @@ WCODEC_DEVICE_FUNCTION void wcodec_cluster_put(struct wcodec_warp *, const float
                  : "memory");
 }
 
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_put_4(struct wcodec_warp *, uint32_t at, uint32_t number,
+                                                 const float *v, uint32_t barrier)
+{
+    asm volatile("{\n"
+                 " .reg .b32 there, counter;\n"
+                 " mapa.shared::cluster.u32 there, %0, %1;\n"
+                 " mapa.shared::cluster.u32 counter, %2, %1;\n"
+                 " st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32"
+                 " [there], {%3, %4, %5, %6}, [counter];\n"
+                 "}" ::"r"(at),
+                 "r"(number), "r"(barrier), "r"(__float_as_uint(v[0])), "r"(__float_as_uint(v[1])),
+                 "r"(__float_as_uint(v[2])), "r"(__float_as_uint(v[3]))
+                 : "memory");
+}
+
 WCODEC_DEVICE_FUNCTION void wcodec_cluster_ready(struct wcodec_warp *)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -245,6 +260,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_cluster_send(struct wcodec_warp *, uint32_t a
                  : "memory");
 }
 
+/* What counts at the barrier is in shared memory, and seen when it has been counted. To acquire at
+ * the cluster's scope would empty the first cache, too. */
 WCODEC_DEVICE_FUNCTION void wcodec_cluster_wait(struct wcodec_warp *, uint32_t barrier,
                                                 uint32_t bytes, uint32_t turn)
 {
@@ -255,7 +272,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_cluster_wait(struct wcodec_warp *, uint32_t b
     asm volatile("{\n"
                  " .reg .pred done;\n"
                  "again:\n"
-                 " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+                 " mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
                  " @!done bra again;\n"
                  "}" ::"r"(barrier),
                  "r"(turn & 1)
@@ -275,6 +292,18 @@ WCODEC_DEVICE_FUNCTION void wcodec_cluster_put(struct wcodec_warp *, const float
                  " st.shared::cluster.f32 [there], %2;\n"
                  "}" ::"r"((uint32_t)__cvta_generic_to_shared(at)),
                  "r"(number), "f"(v)
+                 : "memory");
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_put_4(struct wcodec_warp *, uint32_t at, uint32_t number,
+                                                 const float *v, uint32_t)
+{
+    asm volatile("{\n"
+                 " .reg .b32 there;\n"
+                 " mapa.shared::cluster.u32 there, %0, %1;\n"
+                 " st.shared::cluster.v4.f32 [there], {%2, %3, %4, %5};\n"
+                 "}" ::"r"(at),
+                 "r"(number), "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3])
                  : "memory");
 }
 

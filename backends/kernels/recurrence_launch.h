@@ -38,12 +38,19 @@ WCODEC_STRUCT_SIZE(wcodec_recurrence_launch, 288);
     (4 + 2 * (vector) + ((2 * (rows) + 3u) & ~3u) + 3 * (partials) + (inputs_vector) + \
      2 * (inputs_partials))
 
-/* By tensor cores: bytes of barriers, two for each set; of a warp's weights of a quad, for the
- * three gates; of shared memory, with z if the reset gate is before the product. */
+/* By tensor cores: bytes of barriers, two for each set, and one for its losses; of a warp's weights
+ * of a quad, for the three gates; of shared memory. With the reset gate before the product that is
+ * z, and of what hidden values are floats what operands have not; a step's inputs once. */
 #define WCODEC_TENSOR_BARRIERS 64u
 #define WCODEC_TENSOR_QUAD 3072u
 #define WCODEC_TENSOR_SHARED(input_quads, hidden_quads, warps, tiles, after) \
-    (WCODEC_TENSOR_BARRIERS + \
-     (4096 * ((input_quads) + (hidden_quads)) + 512 * (warps) * ((after) ? 1u : 2u)) * (tiles))
+    (WCODEC_TENSOR_BARRIERS + (4096 * (hidden_quads) + ((after) ? 4096u : 2048u) * (input_quads) + \
+                               ((after) ? 512u : 768u) * (warps)) * \
+                                  (tiles))
+
+/* Of rollouts also losses of a tile, and four sums of all parts (recurrence_model.h). */
+#define WCODEC_TENSOR_SHARED_MODEL(input_quads, hidden_quads, warps, tiles, parts) \
+    (WCODEC_TENSOR_SHARED(input_quads, hidden_quads, warps, tiles, false) + \
+     (256 * (parts) + 64) * (tiles))
 
 #endif

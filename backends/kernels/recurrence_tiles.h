@@ -28,13 +28,18 @@ struct wcodec_tensor {
     uint32_t rows;     /* sequences that it has */
     uint32_t unit;     /* the lane's first hidden value, of two */
     uint64_t weights;  /* the warp's, as the lane takes them */
-    /* Shared addresses, but for barriers as the lane takes them: two vectors, two inputs, hidden
-     * values of the lane's own as floats, z likewise. */
+    /* Shared addresses, but for barriers as the lane takes them: two vectors, inputs, hidden values
+     * of the lane's own as floats, or what of these the vector has not, and z. */
     uint32_t barriers, hidden, hidden_size, input, input_size, old, gate;
+    /* Of rollouts (recurrence_model.h): shared addresses, and the numbers of the lane's hidden
+     * values. */
+    uint32_t sums, loss;
+    uint64_t model;
     float bias[4][2];
 };
 
-WCODEC_DEVICE_FUNCTION void wcodec_tensor_open(struct wcodec_warp *warp, struct wcodec_tensor *s,
+WCODEC_DEVICE_FUNCTION void wcodec_tensor_open(const bool after, struct wcodec_warp *warp,
+                                               struct wcodec_tensor *s,
                                                const struct wcodec_recurrence_launch *l)
 {
     const uint32_t group = wcodec_group(warp), lane = wcodec_lane(warp), all = l->all_tiles,
@@ -52,13 +57,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_tensor_open(struct wcodec_warp *warp, struct 
     s->hidden_size = 2048 * l->hidden_quads * all;
     s->input = s->hidden + 2 * s->hidden_size;
     s->input_size = 2048 * l->input_quads * all;
-    s->old = s->input + 2 * s->input_size;
-    s->gate = s->old + 512 * s->warps * all;
+    s->old = s->input + (after ? 2 : 1) * s->input_size - (after ? 0 : 8 * lane);
+    s->gate = s->old + (after ? 0 : 8 * lane + 256 * s->warps * all);
+    s->sums = s->gate - 16 * lane + 512 * s->warps * all;
+    s->loss = s->sums + 256 * l->of.parts * all;
     const uint64_t part = l->of.weights + 4 * s->part * l->of.part_floats,
                    bias = part + (uint64_t)WCODEC_TENSOR_QUAD * quads * s->warps;
     const uint32_t row = 8 * s->warp + 2 * s->q;
     s->unit = s->part * l->of.rows + row;
     s->weights = part + (uint64_t)WCODEC_TENSOR_QUAD * quads * s->warp + 16 * lane;
+    s->model = bias + 16 * l->of.rows + 32 * row;
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 4; i++) {
         s->bias[i][0] = wcodec_rollout_float(bias, i * l->of.rows + row);
@@ -136,6 +144,80 @@ WCODEC_DEVICE_FUNCTION void wcodec_tensor_get(struct wcodec_warp *warp, uint32_t
     v[3] = wcodec_bits_float(words.w);
 }
 
+/* Where the lane's four numbers of a vector are, as operands. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_tensor_place(const struct wcodec_tensor *s,
+                                                    const struct wcodec_recurrence_launch *l,
+                                                    uint32_t tile, uint32_t which)
+{
+    return wcodec_tensor_vector(s, which) +
+           wcodec_tensor_chunk(l->hidden_quads, tile, s->unit / 16) + 8 * (s->warp % 2);
+}
+
+/* Where what is kept of them beside is. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_tensor_old(const bool after, const struct wcodec_tensor *s,
+                                                  uint32_t tile)
+{
+    return s->old + wcodec_tensor_own(s, tile) / (after ? 1 : 2);
+}
+
+/* What two floats are more than the operands that they were rounded to, in units of their last
+ * place, of which there is room for -2^15 to 2^15 - 1: a float that is more, in the middle between
+ * two operands, becomes the one below it. NaN stays. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_tensor_rest(uint32_t pair, float *v)
+{
+    const uint32_t low = pair << 16, high = pair & 0xffff0000u;
+    int32_t a = (int32_t)(WCODEC_FLOAT_BITS(v[0]) - low),
+            b = (int32_t)(WCODEC_FLOAT_BITS(v[1]) - high);
+    a = a < 0x7fff ? a : 0x7fff;
+    b = b < 0x7fff ? b : 0x7fff;
+    v[0] = wcodec_bits_float(low + (uint32_t)a);
+    v[1] = wcodec_bits_float(high + (uint32_t)b);
+    return ((uint32_t)a & 0xffff) | (uint32_t)b << 16;
+}
+
+/* Keep hidden values of a tile, which were published as operands `pair`, and become what is kept.
+ */
+WCODEC_DEVICE_FUNCTION void wcodec_tensor_put_old(const bool after, struct wcodec_warp *warp,
+                                                  const struct wcodec_tensor *s, uint32_t tile,
+                                                  const uint32_t *pair, float *v)
+{
+    if (after) {
+        wcodec_tensor_put(warp, wcodec_tensor_old(after, s, tile), v);
+        return;
+    }
+    const uint32_t rest[2] = {wcodec_tensor_rest(pair[0], v), wcodec_tensor_rest(pair[1], v + 2)};
+    wcodec_put_u2(warp, wcodec_tensor_old(after, s, tile), wcodec_make_u2(rest[0], rest[1]));
+}
+
+/* With the reset gate before the product hidden values are always vector 0. */
+WCODEC_DEVICE_FUNCTION void wcodec_tensor_get_old(const bool after, struct wcodec_warp *warp,
+                                                  const struct wcodec_tensor *s,
+                                                  const struct wcodec_recurrence_launch *l,
+                                                  uint32_t tile, float *v)
+{
+    if (after) {
+        wcodec_tensor_get(warp, wcodec_tensor_old(after, s, tile), v);
+        return;
+    }
+    const wcodec_u2 pair = wcodec_shared_u2(warp, wcodec_tensor_place(s, l, tile, 0)),
+                    rest = wcodec_shared_u2(warp, wcodec_tensor_old(after, s, tile));
+    const uint32_t pairs[2] = {pair.x, pair.y}, rests[2] = {rest.x, rest.y};
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 2; i++) {
+        v[2 * i] =
+            wcodec_bits_float((pairs[i] << 16) + (uint32_t)((int32_t)(rests[i] << 16) >> 16));
+        v[2 * i + 1] =
+            wcodec_bits_float((pairs[i] & 0xffff0000u) + (uint32_t)((int32_t)rests[i] >> 16));
+    }
+}
+
+/* Where step t's inputs are. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_tensor_input(const bool after, const struct wcodec_tensor *s,
+                                                    uint64_t t)
+{
+    return s->input + (after ? (uint32_t)(t % 2) * s->input_size : 0);
+}
+
 /* The lane's eight numbers of a chunk of step t's input, four that follow each other of each of two
  * sequences: as operands the middle two change their places, in W's columns too. whole: they may be
  * those of another sequence, column or step where there are none, so that nothing has to be waited
@@ -165,13 +247,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_tensor_take(const bool whole, const struct wc
 }
 
 /* Where they are kept; 0 in place of what there is none of. */
-WCODEC_DEVICE_FUNCTION void wcodec_tensor_keep(const bool whole, struct wcodec_warp *warp,
-                                               const struct wcodec_tensor *s,
-                                               const struct wcodec_recurrence_launch *l,
-                                               uint32_t tile, uint32_t chunk, uint64_t t,
-                                               const float *v)
+WCODEC_DEVICE_FUNCTION void
+wcodec_tensor_keep(const bool after, const bool whole, struct wcodec_warp *warp,
+                   const struct wcodec_tensor *s, const struct wcodec_recurrence_launch *l,
+                   uint32_t tile, uint32_t chunk, uint64_t t, const float *v)
 {
-    const uint32_t at = s->input + (uint32_t)(t % 2) * s->input_size +
+    const uint32_t at = wcodec_tensor_input(after, s, t) +
                         wcodec_tensor_chunk(whole ? 1 : l->input_quads, tile, chunk);
     const uint32_t row = wcodec_tensor_row(s, tile);
     const bool is_column = 16 * chunk + 4 * s->q < l->of.inputs;
@@ -197,8 +278,9 @@ WCODEC_DEVICE_FUNCTION bool wcodec_tensor_round(const bool whole, const struct w
     return *tile < wcodec_tensor_end(l, set);
 }
 
-/* Those from `round` on, of step t. */
-WCODEC_DEVICE_FUNCTION void wcodec_tensor_inputs(struct wcodec_warp *warp,
+/* Those from `round` on, of step t; model: without input 0. */
+WCODEC_DEVICE_FUNCTION void wcodec_tensor_inputs(const bool after, const bool model,
+                                                 struct wcodec_warp *warp,
                                                  const struct wcodec_tensor *s,
                                                  const struct wcodec_recurrence_launch *l,
                                                  uint32_t set, uint32_t round, uint64_t t)
@@ -208,21 +290,29 @@ WCODEC_DEVICE_FUNCTION void wcodec_tensor_inputs(struct wcodec_warp *warp,
     for (; l->steps > 0 && wcodec_tensor_round(false, s, l, set, round, &tile, &chunk); round++) {
         float v[8];
         wcodec_tensor_take(false, s, l, tile, chunk, t, v);
-        wcodec_tensor_keep(false, warp, s, l, tile, chunk, t, v);
+        if (model && chunk == 0 && s->q == 0)
+            v[0] = v[4] = 0;
+        wcodec_tensor_keep(after, false, warp, s, l, tile, chunk, t, v);
     }
 }
 
-/* A hidden value to begin with. */
-WCODEC_DEVICE_FUNCTION float wcodec_tensor_first(const struct wcodec_recurrence_launch *l,
+/* A hidden value to begin with; model: of features, where there is none. */
+WCODEC_DEVICE_FUNCTION float wcodec_tensor_first(const bool model,
+                                                 const struct wcodec_recurrence_launch *l,
                                                  uint64_t sequence, uint32_t unit)
 {
-    return l->begin != 0 && sequence < l->sequences && unit < l->of.hidden_count
-               ? wcodec_rollout_float(l->begin, sequence * l->of.hidden_count + unit)
+    if (sequence >= l->sequences || unit >= l->of.hidden_count)
+        return 0;
+    if (l->begin != 0)
+        return wcodec_rollout_float(l->begin, sequence * l->of.hidden_count + unit);
+    return model && unit < l->of.inputs
+               ? wcodec_tanh(wcodec_rollout_float(l->values, sequence * l->values_sequence + unit))
                : 0;
 }
 
 /* Hidden values to begin with, of a tile. */
-WCODEC_DEVICE_FUNCTION void wcodec_tensor_begin(struct wcodec_warp *warp,
+WCODEC_DEVICE_FUNCTION void wcodec_tensor_begin(const bool after, const bool model,
+                                                struct wcodec_warp *warp,
                                                 const struct wcodec_tensor *s,
                                                 const struct wcodec_recurrence_launch *l,
                                                 uint32_t tile)
@@ -236,16 +326,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_tensor_begin(struct wcodec_warp *warp,
         for (uint32_t i = 0; i < 4; i++) {
             const uint64_t of = sequence + 8 * (i % 2);
             const uint32_t unit = 16 * chunk + 2 * s->q + 8 * (i / 2);
-            words[i] = wcodec_tensor_pair(wcodec_tensor_first(l, of, unit),
-                                          wcodec_tensor_first(l, of, unit + 1));
+            words[i] = wcodec_tensor_pair(wcodec_tensor_first(model, l, of, unit),
+                                          wcodec_tensor_first(model, l, of, unit + 1));
         }
         wcodec_put_u4(warp, s->hidden + wcodec_tensor_chunk(l->hidden_quads, tile, chunk),
                       wcodec_make_u4(words[0], words[1], words[2], words[3]));
     }
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 4; i++)
-        v[i] = wcodec_tensor_first(l, sequence + 8 * (i / 2), s->unit + i % 2);
-    wcodec_tensor_put(warp, s->old + wcodec_tensor_own(s, tile), v);
+        v[i] = wcodec_tensor_first(model, l, sequence + 8 * (i / 2), s->unit + i % 2);
+    const uint32_t pairs[2] = {wcodec_tensor_pair(v[0], v[1]), wcodec_tensor_pair(v[2], v[3])};
+    wcodec_tensor_put_old(after, warp, s, tile, pairs, v);
 }
 #endif
 

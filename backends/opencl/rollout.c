@@ -172,4 +172,4 @@ static wcodec_status run_sequences(struct wcodec_device *d, uint64_t queue,
     return status;
 }
 
-const struct wcodec_backend_rollouts wcodec_opencl_rollouts = {plan, run, run_sequences};
+const struct wcodec_backend_rollouts wcodec_opencl_rollouts = {plan, run, NULL, run_sequences};

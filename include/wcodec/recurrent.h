@@ -70,6 +70,26 @@ typedef enum wcodec_rssm_mode {
     WCODEC_RSSM_SAMPLED = 2
 } wcodec_rssm_mode;
 
+/** How a unit, or an ensemble's rollouts of many starts, in a device's memory may make products. */
+typedef enum wcodec_gru_products {
+    /** Of binary32. */
+    WCODEC_GRU_PRODUCTS_F32 = 0,
+    /** By tensor cores, of factors that are rounded to bfloat16: weights, inputs and hidden values.
+     * Sums, gates, and hidden values from step to step are binary32. For many sequences: on CUDA
+     * devices of compute capability 8.0 or later, of up to 64 hidden values, or 1024 by clusters of
+     * 9.0. Elsewhere, and on the CPU, products are of binary32 all the same; wcodec_gru_sizes()
+     * says which.
+     *
+     * A sum of K products w v and its biases, K being I + H, is within (1/128 + K 2^-22) times the
+     * sum of the magnitudes |w v| and |b| of the exact one, and a gate within 2^-20 of what its sum
+     * gives. Inputs above 3.3e38 count as infinite; of factors below 2^-126 less is kept.
+     *
+     * In rollouts of many starts that goes for every step, from the hidden values before it. Input
+     * 0, which is the loss, is not rounded; losses and entropies are made of the new hidden values
+     * in binary32. */
+    WCODEC_GRU_PRODUCTS_BF16 = 1
+} wcodec_gru_products;
+
 /** Sizes of an ensemble: fill with wcodec_rssm_options_init(), then change what matters. It grows
  * at its end (wcodec/base.h). */
 typedef struct wcodec_rssm_options {
@@ -91,6 +111,11 @@ typedef struct wcodec_rssm_options {
      * fails at a rollout and the choice of backends allows it, the CPU takes its place, and the log
      * says so. Rollouts on a device follow each other. */
     const char *memory;
+    /** Of wcodec_rssm_rollout_many() in that memory, which then has the weights twice; all else is
+     * of binary32. Where a device has no tensor cores, or no room, or the mode is SAMPLED, and on
+     * the CPU, many rollouts are of binary32 too, and the log says so; wcodec_rssm_sizes() says
+     * which. Default: F32. */
+    wcodec_gru_products products;
 } wcodec_rssm_options;
 
 /** What wcodec_rssm_options_init() calls: as wcodec_options_init_size(). */
@@ -299,6 +324,52 @@ WCODEC_API wcodec_status wcodec_rssm_rollout(const wcodec_rssm *rssm,
                                              const wcodec_rssm_output *output,
                                              wcodec_rssm_summary *summary, wcodec_error *err);
 
+/** Where many rollouts begin, each by itself. Zero it before setting members. */
+typedef struct wcodec_rssm_starts {
+    /** B, any number. */
+    uint64_t count;
+    /** [B, E, H]; NULL: in each start's members the hyperbolic tangents of its features, and zeros
+     * after them. */
+    const float *hidden;
+    /** [B, I]. */
+    const float *features;
+    /** [B]: of each start's latest step. */
+    const float *loss;
+    /** Of start 0's draws; start b has seed + b, modulo 2^64. Only in SAMPLED. */
+    uint64_t seed;
+    /** 0. */
+    uint64_t reserved[3];
+} wcodec_rssm_starts;
+
+/** Where results of many rollouts go, for Y steps. All but trajectories may be NULL. On failure
+ * they are undefined. */
+typedef struct wcodec_rssm_courses {
+    /** [B, E, Y + 1]: the loss given, then those predicted. */
+    float *trajectories;
+    /** [B, E, H] after the last step. */
+    float *hidden;
+    /** [B, E]. */
+    wcodec_rssm_metrics *metrics;
+    /** [B]. */
+    wcodec_rssm_summary *summaries;
+    /** 0. */
+    uint64_t reserved[4];
+} wcodec_rssm_courses;
+
+/** Roll out `steps` steps from each of many starts. Start b gives what wcodec_rssm_rollout() gives
+ * for it by itself, with the seed + b: on the CPU to the bit, its threads sharing the starts. So it
+ * does on a device, one start after another, unless its products are of BF16: then tensor cores
+ * take thousands of starts at once, within the bound stated there, a start's results being the same
+ * whatever others are beside it; calls in which hidden values of a start are larger than 4 are of
+ * binary32 even then. A context that logs at the level DEBUG gets one line of it.
+ *
+ * Takes 4 E (8 W + S) bytes of memory for each thread while it runs; a device, up to 256 MiB at a
+ * time, and as much for copies to and from it. Returns what wcodec_rssm_rollout() does. */
+WCODEC_API wcodec_status wcodec_rssm_rollout_many(const wcodec_rssm *rssm,
+                                                  const wcodec_rssm_starts *starts, uint64_t steps,
+                                                  const wcodec_rssm_courses *courses,
+                                                  wcodec_error *err);
+
 /** Free. NULL is ignored. Never fails. */
 WCODEC_API void wcodec_rssm_destroy(wcodec_rssm *rssm);
 
@@ -320,22 +391,6 @@ typedef enum wcodec_gru_form {
      *     n = tanh(W_h x + b_h + r (U_h h + c_h))   h' = (1 - z) n + z h */
     WCODEC_GRU_RESET_AFTER = 1
 } wcodec_gru_form;
-
-/** How a unit in a device's memory may make its products. */
-typedef enum wcodec_gru_products {
-    /** Of binary32. */
-    WCODEC_GRU_PRODUCTS_F32 = 0,
-    /** By tensor cores, of factors that are rounded to bfloat16: weights, inputs and hidden values.
-     * Sums, gates, and hidden values from step to step are binary32. For many sequences: on CUDA
-     * devices of compute capability 8.0 or later, of up to 64 hidden values, or 1024 by clusters of
-     * 9.0. Elsewhere, and on the CPU, products are of binary32 all the same; wcodec_gru_sizes()
-     * says which.
-     *
-     * A sum of K products w v and its biases, K being I + H, is within (1/128 + K 2^-22) times the
-     * sum of the magnitudes |w v| and |b| of the exact one, and a gate within 2^-20 of what its sum
-     * gives. Inputs above 3.3e38 count as infinite; of factors below 2^-126 less is kept. */
-    WCODEC_GRU_PRODUCTS_BF16 = 1
-} wcodec_gru_products;
 
 /** Sizes of a unit: fill with wcodec_gru_options_init(), then change what matters. It grows at its
  * end (wcodec/base.h). */

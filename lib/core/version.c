@@ -80,6 +80,8 @@ static const struct {
     STRUCTURE(wcodec_rssm_metrics),
     STRUCTURE(wcodec_rssm_output),
     STRUCTURE(wcodec_rssm_summary),
+    STRUCTURE(wcodec_rssm_starts),
+    STRUCTURE(wcodec_rssm_courses),
     STRUCTURE(wcodec_gru_options),
     STRUCTURE(wcodec_gru_array),
     STRUCTURE(wcodec_gru_arrays),

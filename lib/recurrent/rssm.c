@@ -3,6 +3,7 @@
 
 /* An ensemble: making it, and what its members' rollouts say together. */
 #include "recurrent/device.h"
+#include "recurrent/many.h"
 #include "recurrent/trace.h"
 
 #include "backends/cpu/cpu_level.h"
@@ -29,7 +30,8 @@ static const wcodec_rssm_options defaults = {.struct_size = sizeof defaults,
                                              .hidden = 256,
                                              .stochastic = 32,
                                              .inputs = 64,
-                                             .mode = WCODEC_RSSM_PRODUCTION};
+                                             .mode = WCODEC_RSSM_PRODUCTION,
+                                             .products = WCODEC_GRU_PRODUCTS_F32};
 
 void wcodec_rssm_options_init_size(wcodec_rssm_options *options, size_t size)
 {
@@ -62,6 +64,8 @@ wcodec_status wcodec_rssm_options_check(const wcodec_rssm_options *from, wcodec_
     if (o->mode != WCODEC_RSSM_PRODUCTION && o->mode != WCODEC_RSSM_REFERENCE &&
         o->mode != WCODEC_RSSM_SAMPLED)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no mode %d", (int)o->mode);
+    if (o->products != WCODEC_GRU_PRODUCTS_F32 && o->products != WCODEC_GRU_PRODUCTS_BF16)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "there are no products %d", (int)o->products);
     if (o->mode == WCODEC_RSSM_REFERENCE && o->stochastic != o->hidden)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "stochastic is %" PRIu64
@@ -243,6 +247,8 @@ wcodec_status wcodec_rssm_create(wcodec_context *context, const wcodec_rssm_opti
     if (status == WCODEC_OK)
         status = wcodec_rssm_device_create(r, o.memory, members, &r->device, err);
     if (status == WCODEC_OK)
+        status = wcodec_rssm_tensor_create(r, &o, members, &r->tensor, err);
+    if (status == WCODEC_OK)
         *rssm = r;
     else
         wcodec_rssm_destroy(r);
@@ -259,6 +265,8 @@ void wcodec_rssm_sizes(const wcodec_rssm *rssm, wcodec_rssm_options *options)
         .inputs = rssm->inputs,
         .mode = rssm->mode,
         .memory = on_device ? wcodec_rssm_device_name(rssm->device) : NULL,
+        .products =
+            on_device && rssm->tensor != NULL ? WCODEC_GRU_PRODUCTS_BF16 : WCODEC_GRU_PRODUCTS_F32,
     };
     wcodec_options_set(options, options->struct_size, &own, sizeof own);
 }
@@ -268,6 +276,7 @@ void wcodec_rssm_destroy(wcodec_rssm *rssm)
     if (rssm == NULL)
         return;
     const wcodec_allocator allocator = rssm->allocator;
+    wcodec_rssm_tensor_destroy(rssm->tensor);
     wcodec_rssm_device_destroy(rssm->device);
     wcodec_free(&allocator, rssm->weights);
     wcodec_free(&allocator, rssm);
@@ -317,8 +326,8 @@ static void put_weight_deltas(const struct wcodec_rssm_run *run, double loss, fl
         deltas[part] = (float)(scale * (double)wcodec_rssm_sigmoid(delta_output(run, 2 + part)));
 }
 
-static void summarise(const struct wcodec_rssm_run *run, const double *entropy,
-                      wcodec_rssm_summary *summary)
+void wcodec_rssm_summarise(const struct wcodec_rssm_run *run, const double *entropy,
+                           wcodec_rssm_summary *summary)
 {
     const wcodec_rssm *r = run->rssm;
     double variance, sum = 0;
@@ -342,6 +351,14 @@ static void summarise(const struct wcodec_rssm_run *run, const double *entropy,
         put_weight_deltas(run, loss, run->output->weight_deltas);
 }
 
+wcodec_status wcodec_rssm_steps_check(uint64_t steps, wcodec_error *err)
+{
+    if (steps <= STEPS_MAX)
+        return WCODEC_OK;
+    return wcodec_fail(err, WCODEC_ERROR_USAGE, "steps is %" PRIu64 ": expected 0 to %d", steps,
+                       STEPS_MAX);
+}
+
 static wcodec_status check_rollout(const wcodec_rssm *rssm, const wcodec_rssm_input *input,
                                    uint64_t steps, const wcodec_rssm_output *output,
                                    wcodec_error *err)
@@ -351,11 +368,10 @@ static wcodec_status check_rollout(const wcodec_rssm *rssm, const wcodec_rssm_in
         status = wcodec_reserved_check(input->reserved, sizeof input->reserved, "input", err);
     if (status == WCODEC_OK)
         status = wcodec_reserved_check(output->reserved, sizeof output->reserved, "output", err);
+    if (status == WCODEC_OK)
+        status = wcodec_rssm_steps_check(steps, err);
     if (status != WCODEC_OK)
         return status;
-    if (steps > STEPS_MAX)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "steps is %" PRIu64 ": expected 0 to %d", steps,
-                           STEPS_MAX);
     if (output->weight_deltas != NULL && rssm->delta_head == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "weight_deltas are asked for of an ensemble without a delta_head");
@@ -408,7 +424,7 @@ wcodec_status wcodec_rssm_rollout(const wcodec_rssm *rssm, const wcodec_rssm_inp
         summary = &unwanted;
     status = run_members(rssm, &tasks, &who, err);
     if (status == WCODEC_OK)
-        summarise(&tasks.run, entropy, summary);
+        wcodec_rssm_summarise(&tasks.run, entropy, summary);
     if (status == WCODEC_OK && traces)
         wcodec_rssm_trace(&tasks.run, summary, who);
     wcodec_free(&rssm->allocator, memory);

@@ -35,12 +35,16 @@ struct wcodec_rssm {
     float *delta_head; /* [10, H + S], NULL: none */
     struct wcodec_cpu_gates_dsp dsp;
     struct wcodec_rssm_device *device; /* NULL: none */
+    struct wcodec_rssm_tensor *tensor; /* of many starts; NULL: none */
     struct wcodec_rssm_member member[];
 };
 
 /* Take over the caller's options, or the defaults for NULL, and check them. */
 wcodec_status wcodec_rssm_options_check(const wcodec_rssm_options *from, wcodec_rssm_options *o,
                                         wcodec_error *err);
+
+/* Are there so many steps? */
+wcodec_status wcodec_rssm_steps_check(uint64_t steps, wcodec_error *err);
 
 /* Do its weights fit the limit of memory? */
 wcodec_status wcodec_rssm_limit(const wcodec_context *context, const wcodec_rssm_options *o,
@@ -115,5 +119,9 @@ struct wcodec_rssm_tasks {
     double *entropy;
 };
 void wcodec_rssm_run_member(void *tasks, size_t member);
+
+/* What all members, which are done, say together; mean and weight_deltas, if they are wanted. */
+void wcodec_rssm_summarise(const struct wcodec_rssm_run *run, const double *entropy,
+                           wcodec_rssm_summary *summary);
 
 #endif

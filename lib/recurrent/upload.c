@@ -5,6 +5,8 @@
 
 #include "core/error.h"
 
+#include <wcodec/recurrent.h>
+
 #include <string.h>
 
 enum { GATES = WCODEC_UPLOAD_GATES };
@@ -29,6 +31,7 @@ struct gate {
     const float *from;
     size_t block;
     uint32_t number, gates; /* which of how many in the matrix */
+    uint32_t first;         /* columns before it are 0 */
 };
 
 static float element(const struct gate *gate, uint64_t row, uint32_t column, uint32_t width)
@@ -79,7 +82,7 @@ static void put_part(const struct wcodec_rollout_plan *p, const struct wcodec_re
           *first = reset + matrix_floats(p, WCODEC_ROLLOUT_RESET, 1),
           *bias = first + GATES * p->rows;
     for (uint32_t g = 0; g < GATES; g++) {
-        const struct gate w = {m->w[g], m->block, g, GATES};
+        const struct gate w = {m->w[g], m->block, g, GATES, 0};
         put_gate(p, WCODEC_ROLLOUT_W, &w, part, to);
         if (!alone)
             put_column(p, &w, p->sizes.inputs, part, first + g * p->rows);
@@ -87,9 +90,9 @@ static void put_part(const struct wcodec_rollout_plan *p, const struct wcodec_re
     }
     if (alone)
         put_column(p, &(struct gate){.from = m->c, .block = 1}, 1, part, first);
-    put_gate(p, WCODEC_ROLLOUT_GATES, &(struct gate){m->u[0], m->block, 0, 2}, part, gates);
-    put_gate(p, WCODEC_ROLLOUT_GATES, &(struct gate){m->u[1], m->block, 1, 2}, part, gates);
-    put_gate(p, WCODEC_ROLLOUT_RESET, &(struct gate){m->u[2], m->block, 0, 1}, part, reset);
+    put_gate(p, WCODEC_ROLLOUT_GATES, &(struct gate){m->u[0], m->block, 0, 2, 0}, part, gates);
+    put_gate(p, WCODEC_ROLLOUT_GATES, &(struct gate){m->u[1], m->block, 1, 2, 0}, part, gates);
+    put_gate(p, WCODEC_ROLLOUT_RESET, &(struct gate){m->u[2], m->block, 0, 1, 0}, part, reset);
 }
 
 /* Rounded to nearest even; what would be infinite to the largest number. */
@@ -110,7 +113,7 @@ static void put_pair(const struct gate *gate, uint64_t row, uint32_t columns, ui
         const uint32_t place = gate->gates == GATES ? 4 * (lane % 4) + i % 4 /* of W */
                                                     : 2 * (lane % 4) + i % 2 + 8 * (i / 2 % 2),
                        column = 32 * pair + 16 * (i / 4) + place;
-        if (column < columns)
+        if (column >= gate->first && column < columns)
             to[i / 2] |= bf16_of(element(gate, row, column, columns)) << 16 * (i % 2);
     }
 }
@@ -131,6 +134,28 @@ static void put_quads(const struct wcodec_rollout_plan *p, const struct gate *ga
     }
 }
 
+/* What a part's rows of an ensemble have beside, eight numbers each. */
+static void put_model(const struct wcodec_rollout_plan *p, const struct wcodec_recurrent_weights *m,
+                      uint32_t part, float *to)
+{
+    const struct wcodec_rollout_sizes *s = &p->sizes;
+    const bool reference = s->mode == WCODEC_RSSM_REFERENCE;
+    for (uint32_t i = 0; i < p->rows && part * p->rows + i < s->hidden; i++) {
+        const uint32_t row = part * p->rows + i;
+        float *own = to + 8 * i;
+        for (uint32_t g = 0; g < GATES; g++)
+            own[g < 2 ? g : 4] =
+                element(&(struct gate){.from = m->w[g], .block = m->block}, row, 0, s->inputs);
+        own[5] = m->head[row] + (reference ? m->head[s->hidden + row] : 0);
+        /* The class whose logit it is, floor(class H / S). */
+        const uint64_t class = ((uint64_t)row * s->stochastic + s->hidden - 1) / s->hidden;
+        if (!reference && class < s->stochastic && class * s->hidden / s->stochastic == row) {
+            own[6] = m->head[s->hidden + class];
+            own[7] = 1;
+        }
+    }
+}
+
 /* For tensor cores. */
 static void put_tensor_part(const struct wcodec_rollout_plan *p,
                             const struct wcodec_recurrent_weights *m, uint32_t part, float *to)
@@ -139,13 +164,15 @@ static void put_tensor_part(const struct wcodec_rollout_plan *p,
                    quads = of_inputs + of_hidden;
     float *const bias = to + (uint64_t)p->rows / 8 * quads * GATES * 2 * 32 * 4;
     for (uint32_t g = 0; g < GATES; g++) {
-        put_quads(p, &(struct gate){m->w[g], m->block, g, GATES}, p->sizes.inputs, part, 0, quads,
-                  (uint32_t *)to);
-        put_quads(p, &(struct gate){m->u[g], m->block, g, 1}, p->sizes.hidden, part, of_inputs,
+        put_quads(p, &(struct gate){m->w[g], m->block, g, GATES, m->head != NULL}, p->sizes.inputs,
+                  part, 0, quads, (uint32_t *)to);
+        put_quads(p, &(struct gate){m->u[g], m->block, g, 1, 0}, p->sizes.hidden, part, of_inputs,
                   quads, (uint32_t *)to);
         put_column(p, &(struct gate){.from = m->b[g], .block = 1}, 1, part, bias + g * p->rows);
     }
     put_column(p, &(struct gate){.from = m->c, .block = 1}, 1, part, bias + GATES * p->rows);
+    if (m->head != NULL)
+        put_model(p, m, part, bias + (GATES + 1) * p->rows);
 }
 
 wcodec_status wcodec_recurrent_upload(const struct wcodec_recurrent_upload *u, uint64_t member,

@@ -15,6 +15,7 @@ struct wcodec_recurrent_weights {
     const float *w[WCODEC_UPLOAD_GATES], *u[WCODEC_UPLOAD_GATES];
     const float *b[WCODEC_UPLOAD_GATES]; /* NULL: zeros */
     const float *c;                      /* of a unit by itself: c_h */
+    const float *head;                   /* of an ensemble by tensor cores: [H + S] */
     size_t block;
 };
 

@@ -1241,6 +1241,10 @@ WCODEC_RSSM_PRODUCTION = 0
 WCODEC_RSSM_REFERENCE = 1
 WCODEC_RSSM_SAMPLED = 2
 
+# wcodec_gru_products
+WCODEC_GRU_PRODUCTS_F32 = 0
+WCODEC_GRU_PRODUCTS_BF16 = 1
+
 
 class wcodec_rssm_options(Structure):
     struct_size: int
@@ -1250,6 +1254,7 @@ class wcodec_rssm_options(Structure):
     inputs: int
     mode: int
     memory: bytes | None
+    products: int
     _fields_ = (
         ("struct_size", c_size_t),
         ("ensemble", c_uint64),
@@ -1258,6 +1263,7 @@ class wcodec_rssm_options(Structure):
         ("inputs", c_uint64),
         ("mode", c_int),
         ("memory", c_char_p),
+        ("products", c_int),
     )
 
 
@@ -1406,13 +1412,41 @@ class wcodec_rssm_summary(Structure):
     )
 
 
+class wcodec_rssm_starts(Structure):
+    count: int
+    hidden: Any
+    features: Any
+    loss: Any
+    seed: int
+    reserved: Any
+    _fields_ = (
+        ("count", c_uint64),
+        ("hidden", POINTER(c_float)),
+        ("features", POINTER(c_float)),
+        ("loss", POINTER(c_float)),
+        ("seed", c_uint64),
+        ("reserved", c_uint64 * 3),
+    )
+
+
+class wcodec_rssm_courses(Structure):
+    trajectories: Any
+    hidden: Any
+    metrics: Any
+    summaries: Any
+    reserved: Any
+    _fields_ = (
+        ("trajectories", POINTER(c_float)),
+        ("hidden", POINTER(c_float)),
+        ("metrics", POINTER(wcodec_rssm_metrics)),
+        ("summaries", POINTER(wcodec_rssm_summary)),
+        ("reserved", c_uint64 * 4),
+    )
+
+
 # wcodec_gru_form
 WCODEC_GRU_RESET_BEFORE = 0
 WCODEC_GRU_RESET_AFTER = 1
-
-# wcodec_gru_products
-WCODEC_GRU_PRODUCTS_F32 = 0
-WCODEC_GRU_PRODUCTS_BF16 = 1
 
 
 class wcodec_gru_options(Structure):
@@ -1742,13 +1776,13 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
         "WCODEC_RSSM_REFERENCE": WCODEC_RSSM_REFERENCE,
         "WCODEC_RSSM_SAMPLED": WCODEC_RSSM_SAMPLED,
     },
-    "wcodec_gru_form": {
-        "WCODEC_GRU_RESET_BEFORE": WCODEC_GRU_RESET_BEFORE,
-        "WCODEC_GRU_RESET_AFTER": WCODEC_GRU_RESET_AFTER,
-    },
     "wcodec_gru_products": {
         "WCODEC_GRU_PRODUCTS_F32": WCODEC_GRU_PRODUCTS_F32,
         "WCODEC_GRU_PRODUCTS_BF16": WCODEC_GRU_PRODUCTS_BF16,
+    },
+    "wcodec_gru_form": {
+        "WCODEC_GRU_RESET_BEFORE": WCODEC_GRU_RESET_BEFORE,
+        "WCODEC_GRU_RESET_AFTER": WCODEC_GRU_RESET_AFTER,
     },
 }
 
@@ -1806,6 +1840,8 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_rssm_metrics": wcodec_rssm_metrics,
     "wcodec_rssm_output": wcodec_rssm_output,
     "wcodec_rssm_summary": wcodec_rssm_summary,
+    "wcodec_rssm_starts": wcodec_rssm_starts,
+    "wcodec_rssm_courses": wcodec_rssm_courses,
     "wcodec_gru_options": wcodec_gru_options,
     "wcodec_gru_array": wcodec_gru_array,
     "wcodec_gru_arrays": wcodec_gru_arrays,
@@ -1962,6 +1998,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_rssm_sizes": (None, (c_void_p, POINTER(wcodec_rssm_options))),
     "wcodec_rssm_memory": (c_int, (POINTER(wcodec_rssm_options), POINTER(wcodec_rssm_memory_info), POINTER(wcodec_error))),
     "wcodec_rssm_rollout": (c_int, (c_void_p, POINTER(wcodec_rssm_input), c_uint64, POINTER(wcodec_rssm_output), POINTER(wcodec_rssm_summary), POINTER(wcodec_error))),
+    "wcodec_rssm_rollout_many": (c_int, (c_void_p, POINTER(wcodec_rssm_starts), c_uint64, POINTER(wcodec_rssm_courses), POINTER(wcodec_error))),
     "wcodec_rssm_destroy": (None, (c_void_p,)),
     "wcodec_rssm_confidence": (c_float, (c_float, POINTER(c_float), c_uint64, c_float, c_float)),
     "wcodec_gru_options_init_size": (None, (POINTER(wcodec_gru_options), c_size_t)),

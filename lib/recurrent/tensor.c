@@ -1,0 +1,258 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Rollouts of many starts by a device's tensor cores: as many at a time as fit a work area. What
+ * they begin with goes there, losses, entropies and the last values come back. */
+#include "recurrent/many.h"
+
+#include "core/context.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "recurrent/upload.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+/* Most floats of a work area, which is many starts; starts that end as one task. */
+enum { WORK_FLOATS = 64 << 20, STARTS_OF_TASK = 64 };
+
+struct wcodec_rssm_tensor {
+    const wcodec_rssm *rssm;
+    struct wcodec_rollout_plan plan;
+    struct wcodec_staging_owner owner;
+    struct wcodec_memory *weights;
+    pthread_mutex_t lock; /* of what follows */
+    struct wcodec_queue *queue;
+    struct wcodec_staging work; /* there */
+    struct wcodec_staging host; /* what comes from there, and goes to it */
+};
+
+static wcodec_status upload(struct wcodec_rssm_tensor *c, const wcodec_gru_weights *members,
+                            wcodec_error *err)
+{
+    const struct wcodec_rssm *r = c->rssm;
+    const struct wcodec_recurrent_upload to = {&c->owner, &c->host, c->queue, c->weights, &c->plan};
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0; i < r->members && status == WCODEC_OK; i++) {
+        const wcodec_gru_weights *m = &members[i];
+        const struct wcodec_recurrent_weights of = {.w = {m->w_z, m->w_r, m->w_h},
+                                                    .u = {m->u_z, m->u_r, m->u_h},
+                                                    .b = {m->b_z, m->b_r, m->b_h},
+                                                    .head = r->head,
+                                                    .block = 1};
+        status = wcodec_recurrent_upload(&to, i, &of, err);
+    }
+    return status;
+}
+
+/* Is there a form for it? The log says why not. */
+static bool plan(struct wcodec_opened *o, const wcodec_rssm *r, struct wcodec_rollout_plan *p)
+{
+    const struct wcodec_rollout_sizes sizes = {
+        .members = (uint32_t)r->members,
+        .hidden = (uint32_t)r->hidden,
+        .stochastic = (uint32_t)r->stochastic,
+        .inputs = (uint32_t)r->inputs,
+        .mode = (uint32_t)r->mode,
+        .rounded = true,
+    };
+    if (r->mode != WCODEC_RSSM_SAMPLED && o->backend->rollouts->plan(o->device, &sizes, p) &&
+        p->tiles > 0)
+        return true;
+    wcodec_log(r->context, WCODEC_LOG_WARNING,
+               "%s has no tensor cores, or not enough room, for %s rollouts of %zu inputs and %zu "
+               "hidden values: they go one by one, and products are of binary32",
+               o->name, r->mode == WCODEC_RSSM_SAMPLED ? "sampled" : "many", r->inputs, r->hidden);
+    return false;
+}
+
+wcodec_status wcodec_rssm_tensor_create(const wcodec_rssm *r, const wcodec_rssm_options *options,
+                                        const wcodec_gru_weights *members,
+                                        struct wcodec_rssm_tensor **tensor, wcodec_error *err)
+{
+    struct wcodec_rollout_plan p;
+    struct wcodec_opened *o;
+    wcodec_error reason = {0};
+    *tensor = NULL;
+    if (options->products != WCODEC_GRU_PRODUCTS_BF16 || r->device == NULL)
+        return WCODEC_OK;
+    wcodec_status status = wcodec_recurrent_device_of(r->context, options->memory, &o, err);
+    if (status != WCODEC_OK || !plan(o, r, &p))
+        return status;
+    struct wcodec_rssm_tensor *c = wcodec_alloc_zeroed(&r->allocator, sizeof *c);
+    if (c == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for an ensemble");
+    c->rssm = r;
+    c->plan = p;
+    c->owner = (struct wcodec_staging_owner){.context = r->context,
+                                             .device = o,
+                                             .purpose = "rollouts",
+                                             .limit = r->context->limits.max_memory};
+    pthread_mutex_init(&c->lock, NULL);
+    status = wcodec_opened_allocate(o, WCODEC_MEMORY_DEVICE,
+                                    sizeof(float) * r->members * p.parts * p.part_floats,
+                                    &c->weights, &reason);
+    if (status == WCODEC_OK)
+        status = o->backend->queue_create(o->device, &c->queue, &reason);
+    if (status == WCODEC_OK)
+        status = upload(c, members, &reason);
+    if (status == WCODEC_OK) {
+        *tensor = c;
+        return status;
+    }
+    status = wcodec_backends_failed(r->context, o, status, &reason, err);
+    wcodec_rssm_tensor_destroy(c);
+    return status;
+}
+
+void wcodec_rssm_tensor_destroy(struct wcodec_rssm_tensor *c)
+{
+    if (c == NULL)
+        return;
+    const struct wcodec_backend *b = c->owner.device->backend;
+    if (c->queue != NULL) {
+        b->queue_wait(c->queue, NULL);
+        b->queue_destroy(c->queue);
+    }
+    wcodec_staging_release(&c->owner, &c->work);
+    wcodec_staging_release(&c->owner, &c->host);
+    if (c->weights != NULL)
+        b->memory_free(c->weights);
+    pthread_mutex_destroy(&c->lock);
+    wcodec_free(&c->rssm->allocator, c);
+}
+
+/* Starts from `first` on that are taken together, and what came of them, from losses on. */
+struct batch {
+    const struct wcodec_rssm_many *many;
+    size_t first, count, tasks;
+    struct wcodec_many_work work;
+    const float *from;
+};
+
+static void put_begin(const struct batch *b, float *to)
+{
+    const wcodec_rssm *r = b->many->rssm;
+    const float *hidden = b->many->starts->hidden;
+    memcpy(to + b->work.features, b->many->starts->features + b->first * r->inputs,
+           b->count * r->inputs * sizeof *to);
+    for (size_t i = 0; i < b->count && hidden != NULL; i++)
+        for (size_t member = 0; member < r->members; member++)
+            memcpy(to + b->work.hidden + (member * b->count + i) * r->hidden,
+                   hidden + ((b->first + i) * r->members + member) * r->hidden,
+                   r->hidden * sizeof *to);
+}
+
+static void take_start(const struct batch *b, size_t i)
+{
+    const struct wcodec_rssm_many *m = b->many;
+    const wcodec_rssm *r = m->rssm;
+    struct wcodec_rssm_start s;
+    wcodec_rssm_start_at(m, b->first + i, NULL, &s);
+    for (size_t member = 0; member < r->members; member++) {
+        const size_t of = member * b->count + i, at = of * m->steps;
+        const float *entropy = b->from + (b->work.entropy - b->work.loss) + at;
+        double sum = 0;
+        for (size_t t = 0; t < m->steps; t++)
+            sum += r->mode == WCODEC_RSSM_REFERENCE ? 0.01 : (double)entropy[t];
+        s.entropy[member] = sum;
+        wcodec_rssm_put_losses(&s.tasks.run, member, b->from + at, sum);
+        if (s.output.hidden != NULL)
+            memcpy(s.output.hidden + member * r->hidden,
+                   b->from + (b->work.last - b->work.loss) + of * r->hidden,
+                   r->hidden * sizeof *b->from);
+    }
+    wcodec_rssm_start_end(m, b->first + i, &s);
+}
+
+static void take_share(void *argument, size_t task)
+{
+    const struct batch *b = argument;
+    const size_t end = b->count * (task + 1) / b->tasks;
+    for (size_t i = b->count * task / b->tasks; i < end; i++)
+        take_start(b, i);
+}
+
+static wcodec_status run_batch(struct wcodec_rssm_tensor *c, struct batch *b, wcodec_error *err)
+{
+    const struct wcodec_backend *backend = c->owner.device->backend;
+    const bool wants_last = b->many->courses->hidden != NULL;
+    const bool alike = b->many->starts->hidden == NULL;
+    const uint32_t steps = (uint32_t)b->many->steps;
+    b->work = wcodec_many_work(&c->plan, b->count, steps, alike);
+    const uint64_t unit = sizeof(float), in = b->work.loss * unit,
+                   out = ((wants_last ? b->work.size : b->work.last) - b->work.loss) * unit;
+    wcodec_status status =
+        wcodec_staging_reserve(&c->owner, &c->work, WCODEC_MEMORY_DEVICE, b->work.size * unit, err);
+    if (status == WCODEC_OK)
+        status = wcodec_staging_reserve(&c->owner, &c->host, WCODEC_MEMORY_PINNED,
+                                        in > out ? in : out, err);
+    if (status != WCODEC_OK)
+        return status;
+    const struct wcodec_many_rollouts rollouts = {.plan = &c->plan,
+                                                  .weights = c->weights,
+                                                  .work = c->work.memory,
+                                                  .starts = b->count,
+                                                  .steps = steps,
+                                                  .alike = alike};
+    put_begin(b, (float *)c->host.data);
+    status = backend->copy_in(c->queue, c->work.memory, 0, c->host.data, in, err);
+    if (status == WCODEC_OK)
+        status = backend->rollouts->run_many(c->queue, &rollouts, err);
+    if (status == WCODEC_OK && out > 0)
+        status = backend->copy_out(c->queue, c->host.data, c->work.memory, b->work.loss * unit, out,
+                                   err);
+    /* What was given reads and writes the host's memory. */
+    const wcodec_status waited = backend->queue_wait(c->queue, status == WCODEC_OK ? err : NULL);
+    if (status == WCODEC_OK)
+        status = waited;
+    b->from = (const float *)c->host.data;
+    b->tasks = (b->count + STARTS_OF_TASK - 1) / STARTS_OF_TASK;
+    if (status == WCODEC_OK)
+        wcodec_run(c->rssm->context, take_share, b, b->tasks);
+    return status;
+}
+
+/* Are hidden values as small as the device likes them? */
+static bool bounded(const struct wcodec_rssm_many *m)
+{
+    const size_t count = (size_t)m->starts->count * m->rssm->members * m->rssm->hidden;
+    bool all = true;
+    for (size_t i = 0; m->starts->hidden != NULL && i < count; i++)
+        all = all && fabsf(m->starts->hidden[i]) <= 4;
+    return all;
+}
+
+static wcodec_status run_batches(struct wcodec_rssm_tensor *c, const struct wcodec_rssm_many *m,
+                                 wcodec_error *err)
+{
+    const size_t count = (size_t)m->starts->count,
+                 of_start = m->rssm->inputs + 2 * m->rssm->members * (m->rssm->hidden + m->steps),
+                 most = WORK_FLOATS / of_start;
+    wcodec_status status = WCODEC_OK;
+    for (size_t first = 0; first < count && status == WCODEC_OK; first += most) {
+        struct batch b = {
+            .many = m, .first = first, .count = count - first < most ? count - first : most};
+        status = run_batch(c, &b, err);
+    }
+    return status;
+}
+
+wcodec_status wcodec_rssm_tensor_run(struct wcodec_rssm_tensor *c, const struct wcodec_rssm_many *m,
+                                     wcodec_error *err)
+{
+    struct wcodec_opened *o = c->owner.device;
+    wcodec_error reason = {0};
+    if (!bounded(m) || atomic_load(&o->lost))
+        return WCODEC_ERROR_UNSUPPORTED;
+    pthread_mutex_lock(&c->lock);
+    const wcodec_status status = run_batches(c, m, &reason);
+    pthread_mutex_unlock(&c->lock);
+    if (status == WCODEC_OK)
+        return status;
+    const wcodec_status failed = wcodec_backends_failed(c->rssm->context, o, status, &reason, err);
+    /* Then who rolls out one by one says what comes of it. */
+    return atomic_load(&o->lost) ? WCODEC_ERROR_UNSUPPORTED : failed;
+}
