@@ -8,12 +8,14 @@ without), and with products of bfloat16 and cuDNN's in bfloat16, with how far ea
 cuDNN's in bfloat16, is from cuDNN's in float32; then cuBLAS's products of hidden values alone,
 [sequences, hidden] x [hidden, 3 hidden] of bfloat16, once for each step; then one step of one
 sequence, one of 16 in a graph that wait for each other, and one by itself from a call to its end as
-the host sees it."""
+the host sees it; then rollouts of an ensemble of one member from many starts (wcodec.RSSM, products
+of bfloat16): a call from arrays in host memory to these, and the kernel by torch's profiler."""
 
 import statistics
 import time
 from collections.abc import Callable
 
+import numpy as np
 import torch
 import wcodec.nn
 
@@ -101,6 +103,30 @@ def step(gru: torch.nn.GRU, count: int) -> torch.cuda.CUDAGraph:
     return capture(work)
 
 
+def rollouts(hidden: int, starts: int, calls: int = 11) -> tuple[float, float]:
+    """Medians of the call, and of the kernel."""
+    rng = np.random.default_rng(hidden)
+    shapes = {"W": (hidden, INPUTS), "U": (hidden, hidden)}
+    member = {
+        f"{kind}_{gate}": rng.standard_normal(shape) / hidden**0.5
+        for kind, shape in shapes.items()
+        for gate in "zrh"
+    }
+    head = rng.uniform(-0.01, 0.01, hidden + 32)
+    model = wcodec.RSSM([member], head, device="cuda", products=torch.bfloat16)
+    features, loss = rng.standard_normal((starts, INPUTS)).astype(np.float32), np.full(starts, 2.5)
+    times = []
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(calls):
+            begin = time.perf_counter()
+            model.rollout(None, features, loss, STEPS)
+            times.append((time.perf_counter() - begin) * 1e6)
+    kernels = [
+        event.device_time_total for event in profile.events() if "wcodec_rollout" in event.name
+    ]
+    return statistics.median(times), statistics.median(kernels)
+
+
 def call(gru: torch.nn.GRU) -> float:
     x, hidden = torch.randn(1, 1, INPUTS, device="cuda"), torch.zeros(1, 1, 256, device="cuda")
     times = []
@@ -134,3 +160,6 @@ single = measure(*(step(unit, 1) for unit in units))
 print("| of 16 in a graph |", *(f"{us:.2f} |" for us in chained))
 print("| a graph of one |", *(f"{us:.2f} |" for us in single))
 print("| a call, to its end |", *(f"{call(unit):.1f} |" for unit in units))
+print("| rollouts, hidden | starts | a call | the kernel |\n| --- | --- | --- | --- |")
+for size in (64, 128, 256, 512, 1024):
+    print(f"| {size} | 4096 |", *(f"{us:.0f} |" for us in rollouts(size, 4096)), flush=True)

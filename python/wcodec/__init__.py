@@ -37,6 +37,7 @@ from ._learn import Learned, Learner
 from ._loading import Loading, Saving
 from ._reader import Reader, TensorInfo
 from ._resident import Resident, ResidentInfo
+from ._rollouts import Rollouts
 from ._rssm import RSSM, Rollout
 from ._safe_open import Slice, safe_open
 from ._state import TrainingState
@@ -74,6 +75,7 @@ __all__ = [
     "Resident",
     "ResidentInfo",
     "Rollout",
+    "Rollouts",
     "Saving",
     "SharedTensorsError",
     "Slice",

@@ -16,6 +16,7 @@ from ._learn import DEPTH, Learned, Lesson, Values, empty_values, learn
 from ._library import lib
 from ._open import open_any
 from ._reader import Reader
+from ._rollouts import Rollouts, rollouts
 
 if TYPE_CHECKING:
     import os
@@ -27,6 +28,10 @@ _MODES = {
     "production": c.WCODEC_RSSM_PRODUCTION,
     "reference": c.WCODEC_RSSM_REFERENCE,
     "sampled": c.WCODEC_RSSM_SAMPLED,
+}
+_PRODUCTS = {
+    "float32": c.WCODEC_GRU_PRODUCTS_F32,
+    "bfloat16": c.WCODEC_GRU_PRODUCTS_BF16,
 }
 _PARTS = ("embed", "q", "k", "v", "out", "up", "down", "lm_head")
 _METRICS = {"loss_variance": "loss_variance", "smoothness": "smoothness", "entropies": "entropy"}
@@ -86,6 +91,12 @@ def floats(value: Any, shape: tuple[int, ...], name: str) -> Any:
     return array
 
 
+def _to_torch(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    import torch
+
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
 def _shape(members: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
     if len(members) == 0:
         raise UsageError("an ensemble has at least one member")
@@ -109,10 +120,14 @@ def _check_device(device: Any) -> str:
     return str(device)
 
 
-def _options(mode: str, device: str = "cpu") -> c.wcodec_rssm_options:
+def _options(mode: str, device: str = "cpu", products: Any = "float32") -> c.wcodec_rssm_options:
     options = c.wcodec_rssm_options()
     lib.wcodec_rssm_options_init_size(options, ctypes.sizeof(options))
     options.mode = _MODES[mode]
+    name = str(products).removeprefix("torch.")
+    if name not in _PRODUCTS:
+        raise UsageError(f"products is {products!r}: expected one of {', '.join(_PRODUCTS)}")
+    options.products = _PRODUCTS[name]
     if device != "cpu":
         options.memory = device.partition(":")[0].encode()
     return options
@@ -156,6 +171,9 @@ class RSSM:
         delta_head: [10, H + stochastic], the weights that make changes of a model's, or None.
         device: "cpu", or "cuda", "cuda:1", "opencl", "opencl:0": weights are in that device's
             memory, and it does all steps in one launch. What it says is within 1e-5 of the CPU's.
+        products: "float32", or "bfloat16" (torch.bfloat16): rollouts of many starts may round
+            factors of products to it, for a CUDA device's tensor cores; `products` says which it
+            became. wcodec/recurrent.h has the bound.
         threads: as for wcodec.compress().
 
     Raises:
@@ -172,6 +190,7 @@ class RSSM:
         *,
         delta_head: Any = None,
         device: Any = "cpu",
+        products: Any = "float32",
         threads: int | None = None,
     ) -> None:
         hidden, inputs = _shape(members)
@@ -179,7 +198,7 @@ class RSSM:
         device = _check_device(device)
         if isinstance(stochastic, bool) or not isinstance(stochastic, int) or stochastic < 1:
             raise UsageError(f"stochastic is {stochastic!r}: expected a number from 1 on")
-        options = _options(mode, device)
+        options = _options(mode, device, products)
         options.ensemble, options.hidden, options.inputs = len(members), hidden, inputs
         options.stochastic = stochastic
         weights, keep = _weights(members, hidden, inputs)
@@ -214,6 +233,7 @@ class RSSM:
         lib.wcodec_rssm_sizes(handle.handle, sizes)
         self.ensemble, self.hidden = int(sizes.ensemble), int(sizes.hidden)
         self.inputs, self.stochastic = int(sizes.inputs), int(sizes.stochastic)
+        self.products = {v: k for k, v in _PRODUCTS.items()}[int(sizes.products)]
 
     @classmethod
     def open(
@@ -223,6 +243,7 @@ class RSSM:
         names: Mapping[str, str] | None = None,
         *,
         device: Any = "cpu",
+        products: Any = "float32",
         threads: int | None = None,
     ) -> RSSM:
         """An ensemble by the tensors of a file, whose shapes are its sizes.
@@ -232,7 +253,7 @@ class RSSM:
             names: of tensors, where they are not the default: "W_z": "members.{}.W_z", and so on
                 for all weights, with the number of the member for "{}", "head": "head" and
                 "delta_head": "delta_head". Biases and delta_head may be missing.
-            device, threads: as for the class.
+            device, products, threads: as for the class.
 
         Raises:
             UsageError, TensorNotFoundError; MismatchError: a tensor of another shape or dtype, by
@@ -255,7 +276,11 @@ class RSSM:
                 )
             opened, handle, error = reader.opened(), ctypes.c_void_p(), c.wcodec_error()
             status = lib.wcodec_rssm_open(
-                opened.handle, _options(mode, device), given, ctypes.byref(handle), error
+                opened.handle,
+                _options(mode, device, products),
+                given,
+                ctypes.byref(handle),
+                error,
             )
             check(int(status), error, files=[reader.path] if reader.path else ())
             delta_head = (names or {}).get("delta_head", "delta_head")
@@ -271,32 +296,74 @@ class RSSM:
         self,
         hidden: Any,
         features: Any,
-        loss: float,
+        loss: Any,
         steps: int,
         *,
         gradient_norm: float = 0.0,
         learning_rate: float = 0.0,
         seed: int = 0,
-    ) -> Rollout:
-        """Predict `steps` steps, 0 to 1000.
+    ) -> Any:
+        """Predict `steps` steps, 0 to 1000: a Rollout, or of many starts Rollouts, a row of which
+        is what each gives by itself (with products of "bfloat16" on a device: nearly).
 
         Args:
-            hidden: [E, H] or [H], where members begin; None: tanh of the features, then zeros.
-            features: [I], as TrainingState.features() gives them.
-            loss: of the latest step.
-            gradient_norm, learning_rate: of the latest step, for weight_deltas.
-            seed: of the draws in the mode "sampled", 0 to 2**64 - 1.
+            hidden: [E, H] or [H], where members begin; None: tanh of the features, then zeros. Of B
+                starts [B, E, H] or [B, H].
+            features: [I], as TrainingState.features() gives them. Of B starts [B, I].
+            loss: of the latest step. Of B starts [B], or one number.
+            gradient_norm, learning_rate: of the latest step, for weight_deltas, which many starts
+                have not.
+            seed: of the draws in the mode "sampled", 0 to 2**64 - 1; start b has seed + b.
 
         Raises:
             UsageError: another shape, or steps or a seed out of range. OutOfMemoryError.
         """
-        import numpy as np
-
         if isinstance(steps, bool) or not isinstance(steps, int) or not 0 <= steps <= _STEPS:
             raise UsageError(f"steps is {steps!r}: expected 0 to {_STEPS}")
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
             raise UsageError(f"seed is {seed!r}: expected 0 to 2**64 - 1")
         torch = is_torch(features) or is_torch(hidden)
+        if len(getattr(features, "shape", ())) == 2:
+            if gradient_norm or learning_rate:
+                raise UsageError("many starts have no gradient_norm and no learning_rate")
+            arrays = self._rollouts(hidden, features, loss, steps, seed)
+            return Rollouts(**_to_torch(arrays) if torch else arrays)
+        return self._rollout(
+            hidden, features, loss, steps, gradient_norm, learning_rate, seed, torch
+        )
+
+    def _rollouts(
+        self, hidden: Any, features: Any, loss: Any, steps: int, seed: int
+    ) -> dict[str, Any]:
+        import numpy as np
+
+        count = int(features.shape[0])
+        features = floats(features, (count, self.inputs), "features")
+        if hidden is not None and len(getattr(hidden, "shape", ())) == 2:
+            hidden = floats(hidden, (count, self.hidden), "hidden")
+            hidden = np.repeat(hidden[:, None], self.ensemble, 1)
+        elif hidden is not None:
+            hidden = floats(hidden, (count, self.ensemble, self.hidden), "hidden")
+        if np.ndim(loss) == 0 and not is_torch(loss):
+            try:
+                loss = np.full(count, loss, np.float32)
+            except (TypeError, ValueError):
+                raise UsageError("loss is a number, or one of each start") from None
+        return rollouts(self, hidden, features, floats(loss, (count,), "loss"), steps, seed)
+
+    def _rollout(
+        self,
+        hidden: Any,
+        features: Any,
+        loss: float,
+        steps: int,
+        gradient_norm: float,
+        learning_rate: float,
+        seed: int,
+        torch: bool,
+    ) -> Rollout:
+        import numpy as np
+
         given, output = c.wcodec_rssm_input(), c.wcodec_rssm_output()
         features = floats(features, (self.inputs,), "features")
         if hidden is not None:
@@ -326,9 +393,7 @@ class RSSM:
         for field, name in _METRICS.items():
             arrays[field] = np.array([getattr(m, name) for m in metrics], np.float32)
         if torch:
-            import torch as framework
-
-            arrays = {name: framework.from_numpy(array) for name, array in arrays.items()}
+            arrays = _to_torch(arrays)
         numbers = {name: getattr(summary, name) for name in _SUMMARY}
         deltas = None if parts is None else dict(zip(_PARTS, parts.tolist(), strict=True))
         return Rollout(**arrays, **numbers, weight_deltas=deltas)

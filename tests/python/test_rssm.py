@@ -70,6 +70,39 @@ def test_no_steps_and_weight_deltas():
     assert r.weight_deltas["lm_head"] == pytest.approx(want, rel=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["production", "sampled"])
+def test_many_starts(mode):
+    model, _, _ = golden(2, 20, 4, 6, mode=mode, products="bfloat16")
+    assert model.products == "float32"
+    rng = np.random.default_rng(1)
+    hidden, features = rng.standard_normal((3, 2, 20)), rng.standard_normal((3, 6))
+    loss = np.array([2.5, 1.0, 0.5])
+    many = model.rollout(hidden, features, loss, 5, seed=7)
+    assert isinstance(many, wcodec.Rollouts) and many.trajectories.shape == (3, 2, 6)
+    for i in range(3):
+        one = model.rollout(hidden[i], features[i], loss[i], 5, seed=7 + i)
+        for name in wcodec.Rollouts._fields:
+            np.testing.assert_array_equal(getattr(many, name)[i], getattr(one, name))
+    same = model.rollout(hidden[:, 0], features, 2.5, 5)
+    both = model.rollout(np.repeat(hidden[:, :1], 2, 1), features, [2.5] * 3, 5)
+    np.testing.assert_array_equal(same.trajectories, both.trajectories)
+    alone = model.rollout(None, features[:1], loss[:1], 0)
+    np.testing.assert_allclose(alone.hidden[0, 1, :6], np.tanh(features[0]), rtol=1e-6)
+    assert model.rollout(None, features[:0], loss[:0], 3).trajectories.shape == (0, 2, 4)
+    for wrong in [
+        (hidden[:2], features, loss),
+        (None, features[:, :5], loss),
+        (None, features, loss[:2]),
+        (None, features, "many"),
+    ]:
+        with pytest.raises(wcodec.UsageError):
+            model.rollout(*wrong, 5)
+    with pytest.raises(wcodec.UsageError, match="no gradient_norm"):
+        model.rollout(None, features, loss, 5, gradient_norm=1.0)
+    with pytest.raises(wcodec.UsageError, match="products is 'int8'"):
+        golden(2, 20, 4, 6, products="int8")
+
+
 def test_sampled():
     model, hidden, features = golden(3, 20, 4, 6, mode="sampled")
     plain, _, _ = golden(3, 20, 4, 6)
