@@ -273,7 +273,9 @@ typedef struct wcodec_encode_report {
  * Thread-safe.
  *
  * Memory: at most about twice the largest tensor (three times if it is predicted, five times with
- * loss or bases), 16 times the header and 64 MiB; with `vectors` and the like, 118 MiB.
+ * loss or bases), 16 times the header and 64 MiB; with `vectors` and the like, 118 MiB. With more
+ * than 4 threads and no limit of the context's, the largest tensor once more, since the next one is
+ * read while one is coded, and 1 MiB for each thread.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO, WCODEC_ERROR_CORRUPT
  * (with `strict` only), WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED. */

@@ -127,6 +127,25 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
                                    const struct wcodec_encode_settings *settings,
                                    wcodec_dtype dtype, const void *data, uint64_t size,
                                    struct wcodec_coded *coded, wcodec_error *err);
+
+/* A tensor of which is found out what takes one thread most of the time, so that others may code
+ * another tensor meanwhile. */
+struct wcodec_planned;
+
+/* Plan a tensor as wcodec_encode_tensor() does first. data must stay where it is. *planned: owned
+ * by the caller, or NULL where that does not apply: it is coded as any other then.
+ * WCODEC_ERROR_MEMORY, _CANCELLED. */
+wcodec_status wcodec_plan_ahead(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                const void *data, uint64_t size, struct wcodec_planned **planned,
+                                wcodec_error *err);
+/* Code it, with that scratch, and free the plan: what wcodec_encode_tensor() would make of it, with
+ * the same errors. */
+wcodec_status wcodec_encode_planned(struct wcodec_planned *planned, uint64_t scratch,
+                                    struct wcodec_coded *coded, wcodec_error *err);
+/* NULL is ignored. */
+void wcodec_planned_free(struct wcodec_planned *planned);
+
 /* A tensor all of whose elements, of 2^element_log2 bytes, have this value. */
 void wcodec_coded_constant(unsigned element_log2, uint64_t value, const wcodec_allocator *allocator,
                            struct wcodec_coded *coded);

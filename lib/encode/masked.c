@@ -345,6 +345,16 @@ static wcodec_status code_smaller(struct masking *w, struct wcodec_coded *coded,
     return status;
 }
 
+bool wcodec_masked_applies(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                           const void *data, uint64_t size)
+{
+    struct masking w = {.settings = settings, .dtype = dtype};
+    if (!applies(settings, dtype, size))
+        return false;
+    begin(&w, data, size);
+    return has_zeros(&w);
+}
+
 wcodec_status wcodec_masked_code(wcodec_context *context,
                                  const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
                                  const void *data, uint64_t size, struct wcodec_coded *coded,
@@ -353,11 +363,9 @@ wcodec_status wcodec_masked_code(wcodec_context *context,
     struct masking w = {.context = context, .settings = settings, .dtype = dtype};
     bool better = true;
     *done = false;
-    if (!applies(settings, dtype, size))
+    if (!wcodec_masked_applies(settings, dtype, data, size))
         return WCODEC_OK;
     begin(&w, data, size);
-    if (!has_zeros(&w))
-        return WCODEC_OK;
     const bool large = w.m.elements >= 2 * SAMPLE;
     wcodec_status status = large ? ask_sample(&w, &better, err) : WCODEC_OK;
     if (status == WCODEC_OK && better)

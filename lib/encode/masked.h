@@ -14,6 +14,10 @@ enum { WCODEC_MASKED_LOOKS = 64, WCODEC_MASKED_LOOK = 64 };
 unsigned wcodec_masked_places(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
                               uint64_t size, uint64_t offsets[WCODEC_MASKED_LOOKS]);
 
+/* Is one tried for `size` bytes of elements? */
+bool wcodec_masked_applies(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                           const void *data, uint64_t size);
+
 /* Is one tried, by the elements of all these places, one after the other? */
 bool wcodec_masked_is_tried(wcodec_dtype dtype, const uint8_t *elements);
 

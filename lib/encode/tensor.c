@@ -4,6 +4,7 @@
 #include "encode/encode.h"
 
 #include "core/dtype.h"
+#include "core/memory.h"
 #include "encode/anchored.h"
 #include "encode/assemble.h"
 #include "encode/fixed.h"
@@ -154,6 +155,74 @@ static wcodec_status code_weights(struct wcodec_lossless *l, struct wcodec_coded
     return status;
 }
 
+/* The type that so many bytes are read as. */
+static wcodec_dtype whole_elements(wcodec_dtype dtype, uint64_t size)
+{
+    const unsigned log2 = wcodec_dtype_element_log2(dtype);
+    return size >> log2 << log2 == size ? dtype : WCODEC_DTYPE_OTHER;
+}
+
+struct wcodec_planned {
+    const wcodec_allocator *allocator;
+    struct wcodec_encode_settings settings;
+    struct wcodec_statistics statistics;
+    struct wcodec_lossless lossless;
+};
+
+/* All that is coded by a plan alone, at levels that look for no better ones. */
+static bool is_planned_ahead(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                             const void *data, uint64_t size)
+{
+    return size != 0 && settings->weights && settings->level < WCODEC_LEVEL_SIZE &&
+           settings->lossy == WCODEC_LOSSY_NONE && settings->geometry == NULL &&
+           !settings->fragments && !settings->fixed &&
+           !wcodec_masked_applies(settings, dtype, data, size);
+}
+
+wcodec_status wcodec_plan_ahead(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                const void *data, uint64_t size, struct wcodec_planned **planned,
+                                wcodec_error *err)
+{
+    *planned = NULL;
+    dtype = whole_elements(dtype, size);
+    if (!is_planned_ahead(settings, dtype, data, size))
+        return WCODEC_OK;
+    struct wcodec_planned *p = wcodec_alloc(&context->allocator, sizeof *p);
+    if (p == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor's plan");
+    p->allocator = &context->allocator;
+    p->settings = *settings;
+    wcodec_status status =
+        wcodec_statistics_gather(context, dtype, data, size, settings->level, &p->statistics, err);
+    const bool constant = status == WCODEC_OK && p->statistics.any == p->statistics.all;
+    if (status == WCODEC_OK && !constant)
+        status = wcodec_lossless_decide(context, &p->settings, &p->statistics, dtype, data, size,
+                                        &p->lossless, err);
+    if (status != WCODEC_OK || constant)
+        wcodec_free(&context->allocator, p);
+    else
+        *planned = p;
+    return status;
+}
+
+wcodec_status wcodec_encode_planned(struct wcodec_planned *planned, uint64_t scratch,
+                                    struct wcodec_coded *coded, wcodec_error *err)
+{
+    planned->settings.scratch = scratch;
+    const wcodec_status status = code_weights(&planned->lossless, coded, err);
+    wcodec_planned_free(planned);
+    return status;
+}
+
+void wcodec_planned_free(struct wcodec_planned *planned)
+{
+    if (planned == NULL)
+        return;
+    wcodec_lossless_free(&planned->lossless);
+    wcodec_free(planned->allocator, planned);
+}
+
 wcodec_status wcodec_encode_tensor(wcodec_context *context,
                                    const struct wcodec_encode_settings *settings,
                                    wcodec_dtype dtype, const void *data, uint64_t size,
@@ -168,8 +237,7 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
     }
     if (!settings->weights)
         return wcodec_chunked_code(context, settings, data, size, 0, coded, &done, err);
-    if (size >> wcodec_dtype_element_log2(dtype) << wcodec_dtype_element_log2(dtype) != size)
-        dtype = WCODEC_DTYPE_OTHER;
+    dtype = whole_elements(dtype, size);
     wcodec_status status = WCODEC_OK;
     if (settings->geometry != NULL) {
         status = wcodec_records_code(context, settings, dtype, data, size, coded, &done, err);

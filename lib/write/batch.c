@@ -20,13 +20,17 @@ enum { PASSES = 2, PASSES_SMALL = 3 };
 /* Bytes of a tensor's name that errors have, at most. */
 enum { NAMED = 200 };
 
+static bool init_items(const struct wcodec_write_batch *batch, struct wcodec_write_items *set)
+{
+    set->items = wcodec_alloc_array(&batch->context->allocator, WCODEC_WRITE_BATCH_ITEMS,
+                                    sizeof *set->items);
+    return set->items != NULL;
+}
+
 wcodec_status wcodec_write_batch_init(struct wcodec_write_batch *batch, wcodec_error *err)
 {
-    batch->items = wcodec_alloc_array(&batch->context->allocator, WCODEC_WRITE_BATCH_ITEMS,
-                                      sizeof *batch->items);
-    batch->pending = wcodec_alloc_array(&batch->context->allocator, WCODEC_WRITE_BATCH_ITEMS,
-                                        sizeof *batch->pending);
-    return batch->items && batch->pending
+    return init_items(batch, &batch->now) && init_items(batch, &batch->pending) &&
+                   (!batch->overlaps || init_items(batch, &batch->ahead))
                ? WCODEC_OK
                : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a batch of tensors");
 }
@@ -42,18 +46,22 @@ static void free_coded(const wcodec_allocator *allocator, struct wcodec_write_ba
     }
 }
 
+static void free_items(const wcodec_allocator *allocator, struct wcodec_write_items *set)
+{
+    free_coded(allocator, set->items, set->count);
+    wcodec_planned_free(set->planned);
+    wcodec_free(allocator, set->items);
+    wcodec_free(allocator, set->data);
+    *set = (struct wcodec_write_items){.items = NULL};
+}
+
 void wcodec_write_batch_free(struct wcodec_write_batch *batch)
 {
     if (!batch->context)
         return;
-    free_coded(&batch->context->allocator, batch->items, batch->count);
-    free_coded(&batch->context->allocator, batch->pending, batch->pending_count);
-    batch->count = batch->pending_count = 0;
-    wcodec_free(&batch->context->allocator, batch->items);
-    wcodec_free(&batch->context->allocator, batch->pending);
-    wcodec_free(&batch->context->allocator, batch->data);
-    batch->items = batch->pending = NULL;
-    batch->data = NULL;
+    free_items(&batch->context->allocator, &batch->now);
+    free_items(&batch->context->allocator, &batch->ahead);
+    free_items(&batch->context->allocator, &batch->pending);
 }
 
 wcodec_status wcodec_write_batch_reserve(struct wcodec_write_batch *batch, uint64_t size, bool keep,
@@ -61,22 +69,23 @@ wcodec_status wcodec_write_batch_reserve(struct wcodec_write_batch *batch, uint6
 {
     const wcodec_allocator *allocator = &batch->context->allocator;
     /* A large tensor's memory is not kept for the small ones after it. */
-    bool large =
-        !keep && batch->data_capacity > WCODEC_WRITE_BATCH_BYTES && batch->data_capacity / 2 > size;
-    if (batch->data && size <= batch->data_capacity && !large) /* nothing has a pointer too */
+    bool large = !keep && batch->now.data_capacity > WCODEC_WRITE_BATCH_BYTES &&
+                 batch->now.data_capacity / 2 > size;
+    if (batch->now.data && size <= batch->now.data_capacity &&
+        !large) /* nothing has a pointer too */
         return WCODEC_OK;
     if (!keep) {
-        wcodec_free(allocator, batch->data);
-        batch->data = NULL;
+        wcodec_free(allocator, batch->now.data);
+        batch->now.data = NULL;
     }
-    uint8_t *data = wcodec_realloc_array(allocator, batch->data, size, 1);
+    uint8_t *data = wcodec_realloc_array(allocator, batch->now.data, size, 1);
     if (!data) {
-        batch->data_capacity = batch->data ? batch->data_capacity : 0;
+        batch->now.data_capacity = batch->now.data ? batch->now.data_capacity : 0;
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes", size);
     }
     wcodec_prefer_large_pages(allocator, data, (size_t)size);
-    batch->data = data;
-    batch->data_capacity = size;
+    batch->now.data = data;
+    batch->now.data_capacity = size;
     return WCODEC_OK;
 }
 
@@ -93,7 +102,7 @@ bool wcodec_write_batch_by_coder(const struct wcodec_write_batch *batch,
 static uint64_t most_bytes(const struct wcodec_write_batch *batch)
 {
     const uint64_t share = batch->settings.lossy != WCODEC_LOSSY_NONE ? 8 : 4;
-    if (batch->by_coder)
+    if (batch->now.by_coder)
         return batch->coder->batch;
     return batch->memory / share < WCODEC_WRITE_BATCH_BYTES ? batch->memory / share
                                                             : WCODEC_WRITE_BATCH_BYTES;
@@ -103,27 +112,28 @@ bool wcodec_write_batch_is_full(const struct wcodec_write_batch *batch, uint64_t
                                 bool by_coder)
 {
     const uint64_t limit = most_bytes(batch);
-    return batch->count != 0 &&
-           (batch->count == WCODEC_WRITE_BATCH_ITEMS || batch->by_coder != by_coder ||
-            size > limit || batch->size > limit - size);
+    return batch->now.count != 0 &&
+           (batch->now.count == WCODEC_WRITE_BATCH_ITEMS || batch->now.by_coder != by_coder ||
+            size > limit || batch->now.size > limit - size);
 }
 
 void wcodec_write_batch_add(struct wcodec_write_batch *batch, const struct wcodec_entry *what,
                             bool weights, bool by_coder)
 {
-    WCODEC_ASSERT(batch->count == 0 || batch->by_coder == by_coder);
-    batch->by_coder = by_coder;
+    WCODEC_ASSERT(batch->now.count == 0 || batch->now.by_coder == by_coder);
+    batch->now.by_coder = by_coder;
     /* With loss asked for, patterns say what it is for; the others are weights all the same. */
     const bool lossy = batch->settings.lossy != WCODEC_LOSSY_NONE && what->is_tensor,
                anchored = weights && wcodec_tables_has(batch->options, what);
     const bool is_lossy = weights && lossy && (anchored || !batch->settings.tables.alone);
-    batch->items[batch->count++] = (struct wcodec_write_batch_item){.what = *what,
-                                                                    .weights = weights || lossy,
-                                                                    .lossy = is_lossy,
-                                                                    .anchored = anchored,
-                                                                    .at = batch->size,
-                                                                    .alias = UINT64_MAX};
-    batch->size += what->size;
+    batch->now.items[batch->now.count++] =
+        (struct wcodec_write_batch_item){.what = *what,
+                                         .weights = weights || lossy,
+                                         .lossy = is_lossy,
+                                         .anchored = anchored,
+                                         .at = batch->now.size,
+                                         .alias = UINT64_MAX};
+    batch->now.size += what->size;
 }
 
 void wcodec_write_note_failure(struct wcodec_write_work *w, uint64_t position, wcodec_status status,
@@ -183,13 +193,27 @@ static bool is_alone(const struct wcodec_write_batch *b)
 }
 
 /* Threads that write what is pending. Each more of them takes longer for its part, which keeps it
- * from coding. */
+ * from coding: four write a file in memory as fast as sixteen. */
 static size_t count_writers(const struct wcodec_write_work *w)
 {
     const size_t threads = wcodec_context_threads(w->batch->context),
-                 share = w->scratch != 0 ? 1 + (threads - 1) / 3 : threads,
+                 share = w->scratch != 0 ? 1 + (threads - 1) / 5 : threads,
                  most = w->batch->writers;
     return most != 0 && most < share ? most : share;
+}
+
+/* What was written has its hashes by now. */
+static void release_pending(struct wcodec_write_batch *b)
+{
+    if (b->pending.count == 0)
+        return;
+    struct wcodec_entry *entries =
+        b->output->index.entries + (b->output->index.entry_count - b->pending.count);
+    for (size_t i = 0; i < b->pending.count; i++)
+        if (b->pending.items[i].is_coded)
+            entries[i].payload_hash = b->pending.items[i].payload_hash;
+    free_coded(&b->context->allocator, b->pending.items, b->pending.count);
+    b->pending.count = 0;
 }
 
 static void write_pending(void *argument)
@@ -199,8 +223,8 @@ static void write_pending(void *argument)
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
     const uint64_t begin = wcodec_phase_begin(&b->phases);
-    for (size_t i = 0; i < b->pending_count && status == WCODEC_OK; i++) {
-        struct wcodec_write_batch_item *item = &b->pending[i];
+    for (size_t i = 0; i < b->pending.count && status == WCODEC_OK; i++) {
+        struct wcodec_write_batch_item *item = &b->pending.items[i];
         if (b->settings.lossy != WCODEC_LOSSY_NONE && item->is_coded)
             log_lossy(b, item);
         if (item->by_coder && b->coder->settle != NULL)
@@ -219,6 +243,8 @@ static void write_pending(void *argument)
     w->writing_ns = w->written_ns - begin;
     if (status != WCODEC_OK)
         wcodec_write_note_failure(w, WCODEC_WRITE_PLACE_WRITE, status, &error);
+    else if (w->is_settled) /* while others are at work */
+        release_pending(b);
 }
 
 /* A stage has ended, which began at that time. Returns the time. */
@@ -232,7 +258,7 @@ static uint64_t end_stage(struct wcodec_write_work *w, uint64_t begin, enum wcod
 static void settle_stage(struct wcodec_write_work *w)
 {
     const uint64_t begin = wcodec_phase_begin(&w->batch->phases);
-    wcodec_write_settle_pending(w);
+    wcodec_write_settle_items(w, &w->batch->pending, WCODEC_WRITE_PLACE_PENDING);
     (void)end_stage(w, begin, WCODEC_PHASE_VERIFY);
 }
 
@@ -243,7 +269,7 @@ static void prepare_next(void *argument)
     struct wcodec_write_work *w = argument;
     settle_stage(w);
     uint64_t begin = wcodec_phase_begin(&w->batch->phases);
-    if (w->batch->by_coder)
+    if (w->batch->now.by_coder)
         wcodec_write_look(w);
     else
         wcodec_write_read(w);
@@ -291,33 +317,128 @@ static wcodec_status end_work(struct wcodec_write_work *w, wcodec_error *err)
     return atomic_load(&w->failed) ? wcodec_fail(err, w->status, "%s", w->error.text) : WCODEC_OK;
 }
 
-/* What was written has its hashes by now. */
-static void release_pending(struct wcodec_write_batch *b)
+/* Items are at work from now on. */
+static void begin_span(const struct wcodec_write_batch *b, const struct wcodec_write_items *items)
 {
-    if (b->pending_count == 0)
-        return;
-    struct wcodec_entry *entries =
-        b->output->index.entries + (b->output->index.entry_count - b->pending_count);
-    for (size_t i = 0; i < b->pending_count; i++)
-        if (b->pending[i].is_coded)
-            entries[i].payload_hash = b->pending[i].payload_hash;
-    free_coded(&b->context->allocator, b->pending, b->pending_count);
-    b->pending_count = 0;
+    wcodec_cancel_span(b->settings.cancel, items->begin, items->size,
+                       b->settings.level >= 7 ? PASSES_SMALL : PASSES);
 }
 
-wcodec_status wcodec_write_batch_run(struct wcodec_write_batch *batch, wcodec_error *err)
+/* What was coded is pending, and there is room for more. */
+static void end_coded(struct wcodec_write_batch *b)
+{
+    struct wcodec_write_batch_item *items = b->pending.items;
+    b->pending.items = b->now.items;
+    b->pending.count = b->now.count;
+    b->pending.bytes = b->now.bytes;
+    b->now.items = items;
+    b->now.begin += b->now.size;
+    b->now.count = 0;
+    b->now.size = 0;
+}
+
+/* Work on the items ahead, or on those after them. */
+static void exchange(struct wcodec_write_batch *b)
+{
+    const struct wcodec_write_items now = b->now;
+    b->now = b->ahead;
+    b->ahead = now;
+}
+
+/* While items are coded that were planned, what of the next ones is found out by one thread. */
+static void overlap_task(void *argument, size_t i)
+{
+    struct wcodec_write_work *w = argument;
+    if (i != 0) {
+        wcodec_write_plan(w);
+        return;
+    }
+    wcodec_write_code(w);
+    wcodec_write_settle_items(w, &w->batch->now, WCODEC_WRITE_PLACE_BATCH);
+}
+
+static void code_ahead(struct wcodec_write_work *w, uint64_t scratch)
+{
+    exchange(w->batch);
+    wcodec_write_share_memory(w, scratch);
+    wcodec_run(w->batch->context, overlap_task, w, w->plans ? 2 : 1);
+}
+
+/* Beside the writing: read the next items, then code those before them. */
+static void prepare_overlapping(void *argument)
+{
+    struct wcodec_write_work *w = argument;
+    if (!w->is_settled)
+        settle_stage(w);
+    uint64_t begin = wcodec_phase_begin(&w->batch->phases);
+    if (w->plans) {
+        wcodec_write_read(w);
+        begin = end_stage(w, begin, WCODEC_PHASE_READ);
+        wcodec_write_find_aliases(w);
+    }
+    if (w->scratch != 0)
+        code_ahead(w, w->scratch);
+    w->prepared_ns = end_stage(w, begin, WCODEC_PHASE_CODE);
+}
+
+/* Code the items ahead and write what was pending; `next`: the batch's are ahead then. */
+static wcodec_status run_ahead(struct wcodec_write_batch *b, bool next, wcodec_error *err)
 {
     struct wcodec_write_work w;
-    if (batch->count == 0)
+    wcodec_status status = begin_work(&w, b, err);
+    if (status != WCODEC_OK)
+        return status;
+    begin_span(b, &b->ahead);
+    b->first_entry = b->output->index.entry_count + b->pending.count + b->ahead.count;
+    w.plans = next;
+    w.is_settled = wcodec_write_unsettled_size(b) == 0;
+    w.scratch = wcodec_write_left_ahead(b, next, wcodec_write_pending_size(b));
+    wcodec_run_beside(b->context, write_pending, prepare_overlapping, &w);
+    end_beside(&w);
+    if (!atomic_load(&w.failed)) {
+        release_pending(b);
+        if (!w.is_coded) {
+            const uint64_t begin = wcodec_phase_begin(&b->phases);
+            code_ahead(&w, wcodec_write_left_ahead(b, next, 0));
+            (void)end_stage(&w, begin, WCODEC_PHASE_CODE);
+        }
+    }
+    status = end_work(&w, err);
+    if (status == WCODEC_OK)
+        end_coded(b);
+    return status;
+}
+
+/* Nothing is read while what is ahead is coded. */
+static wcodec_status finish_ahead(struct wcodec_write_batch *b, wcodec_error *err)
+{
+    if (b->ahead.count == 0)
         return WCODEC_OK;
+    wcodec_free(&b->context->allocator, b->now.data);
+    b->now.data = NULL;
+    b->now.data_capacity = 0;
+    const wcodec_status status = run_ahead(b, false, err);
+    if (status != WCODEC_OK)
+        return status;
+    exchange(b);
+    b->now.data = b->ahead.data; /* in which there is nothing any more */
+    b->now.data_capacity = b->ahead.data_capacity;
+    b->ahead.data = NULL;
+    b->ahead.data_capacity = 0;
+    return WCODEC_OK;
+}
+
+static wcodec_status run_alone(struct wcodec_write_batch *batch, wcodec_error *err)
+{
+    struct wcodec_write_work w;
     wcodec_status status = begin_work(&w, batch, err);
     if (status != WCODEC_OK)
         return status;
-    wcodec_cancel_span(batch->settings.cancel, batch->begin, batch->size,
-                       batch->settings.level >= 7 ? PASSES_SMALL : PASSES);
-    batch->first_entry = batch->output->index.entry_count + batch->pending_count;
-    w.scratch = batch->by_coder ? WCODEC_WRITE_VERIFY_SCRATCH
-                                : wcodec_write_left_over(batch, wcodec_write_pending_size(batch));
+    begin_span(batch, &batch->now);
+    batch->first_entry = batch->output->index.entry_count + batch->pending.count;
+    w.scratch = batch->now.by_coder
+                    ? WCODEC_WRITE_VERIFY_SCRATCH
+                    : wcodec_write_left_over(batch, wcodec_write_pending_size(batch));
     wcodec_run_beside(batch->context, write_pending, prepare_next, &w);
     end_beside(&w);
     if (!atomic_load(&w.failed)) {
@@ -328,23 +449,25 @@ wcodec_status wcodec_write_batch_run(struct wcodec_write_batch *batch, wcodec_er
             wcodec_write_share_memory(
                 &w, scratch ? scratch
                             : wcodec_write_least_scratch(&batch->settings,
-                                                         wcodec_write_largest_item(batch)));
+                                                         wcodec_write_largest_item(&batch->now)));
             wcodec_write_code(&w);
             (void)end_stage(&w, begin, WCODEC_PHASE_CODE);
         }
     }
     status = end_work(&w, err);
-    if (status != WCODEC_OK)
-        return status;
-    struct wcodec_write_batch_item *items = batch->pending;
-    batch->pending = batch->items;
-    batch->pending_count = batch->count;
-    batch->pending_bytes = batch->bytes;
-    batch->items = items;
-    batch->begin += batch->size;
-    batch->count = 0;
-    batch->size = 0;
-    return WCODEC_OK;
+    if (status == WCODEC_OK)
+        end_coded(batch);
+    return status;
+}
+
+wcodec_status wcodec_write_batch_run(struct wcodec_write_batch *batch, wcodec_error *err)
+{
+    if (batch->now.count == 0)
+        return WCODEC_OK;
+    if (batch->overlaps && wcodec_write_left_ahead(batch, true, 0) != 0)
+        return run_ahead(batch, true, err);
+    const wcodec_status status = finish_ahead(batch, err);
+    return status == WCODEC_OK ? run_alone(batch, err) : status;
 }
 
 wcodec_status wcodec_write_batch_settle(struct wcodec_write_batch *batch, wcodec_error *err)
@@ -353,20 +476,21 @@ wcodec_status wcodec_write_batch_settle(struct wcodec_write_batch *batch, wcodec
     wcodec_status status = begin_work(&w, batch, err);
     if (status != WCODEC_OK)
         return status;
-    wcodec_write_settle_pending(&w);
+    wcodec_write_settle_items(&w, &batch->pending, WCODEC_WRITE_PLACE_PENDING);
     return end_work(&w, err);
 }
 
 wcodec_status wcodec_write_batch_flush(struct wcodec_write_batch *batch, wcodec_error *err)
 {
     struct wcodec_write_work w;
-    if (batch->pending_count == 0)
-        return WCODEC_OK;
-    wcodec_status status = begin_work(&w, batch, err);
+    wcodec_status status = finish_ahead(batch, err);
+    if (status != WCODEC_OK || batch->pending.count == 0)
+        return status;
+    status = begin_work(&w, batch, err);
     if (status != WCODEC_OK)
         return status;
     const uint64_t size = wcodec_write_unsettled_size(batch);
-    wcodec_cancel_span(batch->settings.cancel, batch->begin - size / 10, size / 10, 10);
+    wcodec_cancel_span(batch->settings.cancel, batch->now.begin - size / 10, size / 10, 10);
     wcodec_run_beside(batch->context, write_pending, settle_beside, &w);
     end_beside(&w);
     status = end_work(&w, err);

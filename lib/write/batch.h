@@ -19,6 +19,10 @@
 #define WCODEC_WRITE_BATCH_LARGE ((uint64_t)1 << 20)
 /* Of the library's 64 MiB, what batches are planned with beside twice the largest item. */
 #define WCODEC_WRITE_BATCH_MEMORY ((uint64_t)56 << 20)
+/* More threads than these have so many bytes each beside that, as many as one needs that codes: 16
+ * of them would share what is enough for half as many. */
+#define WCODEC_WRITE_FEW_THREADS 4
+#define WCODEC_WRITE_THREAD_MEMORY ((uint64_t)1 << 20)
 enum { WCODEC_WRITE_BATCH_ITEMS = 2048 };
 
 /* One entry to be. */
@@ -40,6 +44,19 @@ struct wcodec_write_batch_item {
     uint64_t payload_hash; /* then; `what` is being read when it is found */
 };
 
+/* Neighbours that go through the stages together. */
+struct wcodec_write_items {
+    struct wcodec_write_batch_item *items; /* WCODEC_WRITE_BATCH_ITEMS of them */
+    size_t count;
+    uint64_t begin;       /* in the source: where the first item starts */
+    uint64_t size;        /* bytes of all items */
+    bool by_coder;        /* the coder has all of them, and their bytes are not read */
+    const uint8_t *bytes; /* in the source, read to data, or the caller's */
+    uint8_t *data;
+    uint64_t data_capacity;
+    struct wcodec_planned *planned; /* NULL, or what the only item is coded by */
+};
+
 struct wcodec_write_batch {
     wcodec_context *context;
     const struct wcodec_source *source; /* NULL: the caller sets `bytes` */
@@ -48,23 +65,18 @@ struct wcodec_write_batch {
     const wcodec_bases *bases;              /* NULL: nothing is coded against a base */
     size_t writers;                         /* at most so many threads write; 0: a share of all */
     const struct wcodec_write_coder *coder; /* NULL: all is coded here */
-    bool by_coder;                          /* all items are, and their bytes are not read */
     struct wcodec_output *output;
     struct wcodec_dedup *dedup; /* NULL: no aliases */
+    bool overlaps; /* the next items are read and planned while those before them are coded, as far
+                      as there is memory: of lossless coding without bases and coder, from a source
+                    */
     uint64_t memory; /* for the items' bytes, their payloads and what coding takes: at least
                         wcodec_write_batch_least() of the largest item */
-    uint64_t begin;  /* in the source: where the first item starts */
-    uint64_t size;   /* bytes of all items */
-    size_t count;
-    struct wcodec_write_batch_item *items; /* WCODEC_WRITE_BATCH_ITEMS of them */
-    const uint8_t *bytes; /* of all items: in the source, read to data, or the caller's */
-    uint8_t *data;
-    uint64_t data_capacity;
+    struct wcodec_write_items now;
     uint64_t first_entry; /* number of the first item's entry */
-    /* What was coded before and is still to be written. */
-    struct wcodec_write_batch_item *pending;
-    size_t pending_count;
-    const uint8_t *pending_bytes;
+    /* Those before them, read and planned, and what was coded before these and is still to be
+     * written. Only where batches overlap there are any of the former after a run. */
+    struct wcodec_write_items ahead, pending;
     struct wcodec_phases phases; /* where the time goes, if that is asked for */
 };
 
@@ -78,12 +90,22 @@ wcodec_status wcodec_code_bytes(wcodec_context *context,
                                 const struct wcodec_entry *what, const void *data,
                                 struct wcodec_coded *coded, wcodec_error *err);
 
+/* wcodec_plan_ahead() of more bytes than are tiny. */
+wcodec_status wcodec_plan_bytes(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, bool weights,
+                                const struct wcodec_entry *what, const void *data,
+                                struct wcodec_planned **planned, wcodec_error *err);
+
 /* Columns of the matrix that a tensor is predicted as: the last dimension; with those before it
  * where it is narrower than a block, as convolution kernels are. 0: it is none. */
 uint64_t wcodec_entry_columns(const struct wcodec_entry *what);
 
 /* Memory that an item of `size` bytes takes at least, with its payload. */
 uint64_t wcodec_write_batch_least(const struct wcodec_encode_settings *settings, uint64_t size);
+
+/* What batches are planned with whose largest item has `largest` bytes: WCODEC_WRITE_BATCH_MEMORY,
+ * twice that, and what many threads take. */
+uint64_t wcodec_write_batch_memory(const wcodec_context *context, uint64_t largest);
 
 /* What items of `size` bytes take beside that where they are coded with loss. */
 uint64_t wcodec_write_batch_beside(const struct wcodec_encode_settings *settings, uint64_t size);
@@ -110,13 +132,14 @@ void wcodec_write_batch_add(struct wcodec_write_batch *batch, const struct wcode
                             bool weights, bool by_coder);
 
 /* Read and code the items and write what was pending; then they are pending, and the batch is
- * empty. After a failure it can only be freed. */
+ * empty. Where batches overlap, those before them are coded, and they are read. After a failure it
+ * can only be freed. */
 wcodec_status wcodec_write_batch_run(struct wcodec_write_batch *batch, wcodec_error *err);
 
 /* Be done with the bytes of what is pending. */
 wcodec_status wcodec_write_batch_settle(struct wcodec_write_batch *batch, wcodec_error *err);
 
-/* Write what is pending. The batch must be empty. */
+/* Write all that was run. The batch must be empty. */
 wcodec_status wcodec_write_batch_flush(struct wcodec_write_batch *batch, wcodec_error *err);
 
 #endif

@@ -55,28 +55,45 @@ static wcodec_status code_by_base(const struct wcodec_write_batch *b,
     return status;
 }
 
+static struct wcodec_encode_settings item_settings(const struct wcodec_write_work *w,
+                                                   const struct wcodec_write_batch_item *item)
+{
+    struct wcodec_encode_settings settings = w->settings;
+    settings.verify = false;
+    settings.verify_parts = w->batch->settings.verify;
+    /* A writer's only item that is no tensor is its header. */
+    settings.quick = w->batch->source == NULL && !item->what.is_tensor;
+    settings.lossy = item->lossy ? settings.lossy : WCODEC_LOSSY_NONE;
+    if (item->anchored)
+        wcodec_tables_settings(&settings);
+    return settings;
+}
+
+static wcodec_status code_planned(struct wcodec_write_work *w, struct wcodec_write_batch_item *item,
+                                  wcodec_error *err)
+{
+    struct wcodec_planned *planned = w->batch->now.planned;
+    w->batch->now.planned = NULL;
+    return wcodec_encode_planned(planned, w->settings.scratch, &item->coded, err);
+}
+
 /* By its bytes at data. */
 static void code_here(struct wcodec_write_work *w, size_t i, const uint8_t *data)
 {
     struct wcodec_write_batch *b = w->batch;
-    struct wcodec_write_batch_item *item = &b->items[i];
-    struct wcodec_encode_settings settings = w->settings;
+    struct wcodec_write_batch_item *item = &b->now.items[i];
+    const struct wcodec_encode_settings settings = item_settings(w, item);
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
     if (item->alias != UINT64_MAX && !wcodec_write_may_be_lossy(item))
         return;
-    settings.verify = false;
-    settings.verify_parts = b->settings.verify;
-    /* A writer's only item that is no tensor is its header. */
-    settings.quick = b->source == NULL && !item->what.is_tensor;
-    settings.lossy = item->lossy ? settings.lossy : WCODEC_LOSSY_NONE;
-    if (item->anchored)
-        wcodec_tables_settings(&settings);
     if (wcodec_cancel_poll(settings.cancel))
         status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     const uint64_t time = wcodec_phase_begin(&b->phases);
     if (status == WCODEC_OK && has_base(b, item))
         status = code_by_base(b, &settings, item, data, &error);
+    else if (status == WCODEC_OK && b->now.planned != NULL)
+        status = code_planned(w, item, &error);
     else if (status == WCODEC_OK)
         status = wcodec_code_bytes(b->context, &settings, item->weights, &item->what, data,
                                    &item->coded, &error);
@@ -97,17 +114,17 @@ static void code_here(struct wcodec_write_work *w, size_t i, const uint8_t *data
 
 static void code_item(struct wcodec_write_work *w, size_t i)
 {
-    struct wcodec_write_batch_item *item = &w->batch->items[i];
-    code_here(w, i, w->batch->bytes + item->at);
+    struct wcodec_write_batch_item *item = &w->batch->now.items[i];
+    code_here(w, i, w->batch->now.bytes + item->at);
     if (!is_large(item))
-        wcodec_write_settle(w, WCODEC_WRITE_PLACE_BATCH + i, item, w->batch->bytes + item->at);
+        wcodec_write_settle(w, WCODEC_WRITE_PLACE_BATCH + i, item, w->batch->now.bytes + item->at);
 }
 
 /* Of a batch that the coder has: what it leaves is coded here later. */
 static void code_by_coder(struct wcodec_write_work *w, size_t i)
 {
     struct wcodec_write_batch *b = w->batch;
-    struct wcodec_write_batch_item *item = &b->items[i];
+    struct wcodec_write_batch_item *item = &b->now.items[i];
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
     bool done = false;
@@ -117,8 +134,8 @@ static void code_by_coder(struct wcodec_write_work *w, size_t i)
     if (wcodec_cancel_poll(w->settings.cancel))
         status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     if (status == WCODEC_OK)
-        status = b->coder->code(b->coder->opaque, &b->settings, &item->what, b->begin + item->at,
-                                &item->coded, &done, &error);
+        status = b->coder->code(b->coder->opaque, &b->settings, &item->what,
+                                b->now.begin + item->at, &item->coded, &done, &error);
     item->is_coded = item->by_coder = done;
     if (done)
         status = wcodec_coded_hash(b->context, b->output->original.leaf, &item->coded,
@@ -135,11 +152,12 @@ static void hash_approximations(struct wcodec_write_work *w)
     struct wcodec_write_batch *b = w->batch;
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
-    for (size_t i = 0; i < b->count && status == WCODEC_OK; i++) {
-        struct wcodec_write_batch_item *item = &b->items[i];
-        status = wcodec_output_hash(b->context, b->output,
-                                    item->approximation ? item->approximation : b->bytes + item->at,
-                                    item->what.size, &error);
+    for (size_t i = 0; i < b->now.count && status == WCODEC_OK; i++) {
+        struct wcodec_write_batch_item *item = &b->now.items[i];
+        status =
+            wcodec_output_hash(b->context, b->output,
+                               item->approximation ? item->approximation : b->now.bytes + item->at,
+                               item->what.size, &error);
         wcodec_free(&b->context->allocator, item->approximation);
         item->approximation = NULL;
     }
@@ -153,8 +171,8 @@ static void code_task(void *argument, size_t i)
     struct wcodec_write_work *w = argument;
     (void)i;
     for (size_t item;
-         !atomic_load(&w->failed) && (item = atomic_fetch_add(&w->next, 1)) < w->batch->count;)
-        if (w->batch->by_coder)
+         !atomic_load(&w->failed) && (item = atomic_fetch_add(&w->next, 1)) < w->batch->now.count;)
+        if (w->batch->now.by_coder)
             code_by_coder(w, item);
         else
             code_item(w, item);
@@ -185,9 +203,9 @@ static void bring_task(void *argument, size_t i)
 static void code_left(struct wcodec_write_work *w, size_t i)
 {
     struct wcodec_write_batch *b = w->batch;
-    struct wcodec_write_batch_item *item = &b->items[i];
+    struct wcodec_write_batch_item *item = &b->now.items[i];
     struct bringing g = {
-        .work = w, .offset = b->begin + item->at, .size = item->what.size, .item = i};
+        .work = w, .offset = b->now.begin + item->at, .size = item->what.size, .item = i};
     wcodec_error error = {0};
     if (item->is_coded || item->alias != UINT64_MAX || atomic_load(&w->failed))
         return;
@@ -212,9 +230,27 @@ void wcodec_write_code(struct wcodec_write_work *w)
 {
     if (!atomic_load(&w->failed))
         wcodec_run(w->batch->context, code_task, w, w->coders);
-    for (size_t i = 0; i < w->batch->count && w->batch->by_coder; i++)
+    for (size_t i = 0; i < w->batch->now.count && w->batch->now.by_coder; i++)
         code_left(w, i);
     if (!atomic_load(&w->failed) && w->batch->settings.lossy != WCODEC_LOSSY_NONE)
         hash_approximations(w);
     w->is_coded = true;
+}
+
+void wcodec_write_plan(struct wcodec_write_work *w)
+{
+    const struct wcodec_write_batch *b = w->batch;
+    struct wcodec_write_items *next = &w->batch->ahead;
+    const struct wcodec_write_batch_item *item = &next->items[0];
+    wcodec_error error = {0};
+    if (atomic_load(&w->failed) || next->count != 1 || !is_large(item) || item->alias != UINT64_MAX)
+        return;
+    struct wcodec_encode_settings settings = item_settings(w, item);
+    settings.scratch = wcodec_write_least_scratch(&b->settings, item->what.size);
+    const uint64_t time = wcodec_phase_begin(&w->batch->phases);
+    const wcodec_status status = wcodec_plan_bytes(
+        b->context, &settings, item->weights, &item->what, next->bytes, &next->planned, &error);
+    (void)wcodec_phase_end(&w->batch->phases, WCODEC_PHASE_CODE, time);
+    if (status != WCODEC_OK)
+        wcodec_write_note_item_failure(w, WCODEC_WRITE_PLACE_NEXT, item, status, &error);
 }

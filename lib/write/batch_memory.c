@@ -67,11 +67,18 @@ uint64_t wcodec_write_batch_least(const struct wcodec_encode_settings *settings,
            lossy_planning(settings, size) + wcodec_write_least_scratch(settings, size);
 }
 
-uint64_t wcodec_write_largest_item(const struct wcodec_write_batch *b)
+uint64_t wcodec_write_batch_memory(const wcodec_context *context, uint64_t largest)
+{
+    const uint64_t threads = wcodec_context_threads(context);
+    return WCODEC_WRITE_BATCH_MEMORY + 2 * largest +
+           (threads > WCODEC_WRITE_FEW_THREADS ? threads * WCODEC_WRITE_THREAD_MEMORY : 0);
+}
+
+uint64_t wcodec_write_largest_item(const struct wcodec_write_items *items)
 {
     uint64_t largest = 0;
-    for (size_t i = 0; i < b->count; i++)
-        largest = b->items[i].what.size > largest ? b->items[i].what.size : largest;
+    for (size_t i = 0; i < items->count; i++)
+        largest = items->items[i].what.size > largest ? items->items[i].what.size : largest;
     return largest;
 }
 
@@ -79,17 +86,20 @@ size_t wcodec_write_count_coders(const struct wcodec_write_batch *b)
 {
     const size_t threads = wcodec_context_threads(b->context),
                  most = threads < b->coder->workers ? threads : b->coder->workers;
-    return most < b->count ? most : b->count;
+    return most < b->now.count ? most : b->now.count;
 }
 
 void wcodec_write_share_memory(struct wcodec_write_work *w, uint64_t scratch)
 {
     const struct wcodec_write_batch *b = w->batch;
-    uint64_t planning = scratch / 2, threads = wcodec_context_threads(b->context),
-             most = planning / planning_memory(b, wcodec_write_largest_item(b));
+    const uint64_t threads = wcodec_context_threads(b->context), half = scratch / 2,
+                   each = planning_memory(b, wcodec_write_largest_item(&b->now));
+    /* What few items leave of it is for their coding. */
+    const uint64_t planning = half / each < b->now.count ? half : each * b->now.count;
+    uint64_t most = planning / each;
     most = most < 1 ? 1 : most < threads ? most : threads;
-    w->coders = b->count < most ? b->count : (size_t)most;
-    if (b->by_coder)
+    w->coders = b->now.count < most ? b->now.count : (size_t)most;
+    if (b->now.by_coder)
         w->coders = wcodec_write_count_coders(b);
     w->settings = b->settings;
     w->settings.scratch = (scratch - planning) / (w->coders ? w->coders : 1);
@@ -98,19 +108,39 @@ void wcodec_write_share_memory(struct wcodec_write_work *w, uint64_t scratch)
 uint64_t wcodec_write_pending_size(const struct wcodec_write_batch *b)
 {
     uint64_t size = 0;
-    for (size_t i = 0; i < b->pending_count; i++)
-        if (b->pending[i].is_coded && b->pending[i].coded.loan.end == NULL)
-            size += b->pending[i].coded.payload_size;
+    for (size_t i = 0; i < b->pending.count; i++)
+        if (b->pending.items[i].is_coded && b->pending.items[i].coded.loan.end == NULL)
+            size += b->pending.items[i].coded.payload_size;
     return size;
 }
 
 uint64_t wcodec_write_left_over(const struct wcodec_write_batch *b, uint64_t others)
 {
-    uint64_t bytes = b->source && b->source->fd < 0 ? 0 : b->size,
-             taken = bytes + payload_most(b->size) +
-                     wcodec_write_batch_beside(&b->settings, b->size) + others;
-    return b->memory >=
-                   taken + wcodec_write_least_scratch(&b->settings, wcodec_write_largest_item(b))
+    uint64_t bytes = b->source && b->source->fd < 0 ? 0 : b->now.size,
+             taken = bytes + payload_most(b->now.size) +
+                     wcodec_write_batch_beside(&b->settings, b->now.size) + others;
+    return b->memory >= taken + wcodec_write_least_scratch(&b->settings,
+                                                           wcodec_write_largest_item(&b->now))
+               ? b->memory - taken
+               : 0;
+}
+
+/* What items' bytes take, or will take. */
+static uint64_t bytes_taken(const struct wcodec_write_batch *b,
+                            const struct wcodec_write_items *items)
+{
+    if (b->source->fd < 0)
+        return 0;
+    return items->size > items->data_capacity ? items->size : items->data_capacity;
+}
+
+uint64_t wcodec_write_left_ahead(const struct wcodec_write_batch *b, bool next, uint64_t others)
+{
+    const uint64_t largest = wcodec_write_largest_item(&b->ahead);
+    uint64_t taken = bytes_taken(b, &b->ahead) + payload_most(b->ahead.size) + others;
+    if (next)
+        taken += bytes_taken(b, &b->now) + planning_memory(b, wcodec_write_largest_item(&b->now));
+    return b->memory >= taken + wcodec_write_least_scratch(&b->settings, largest)
                ? b->memory - taken
                : 0;
 }

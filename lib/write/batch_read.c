@@ -25,11 +25,12 @@ static void read_task(void *argument, size_t i)
         return;
     uint64_t time = wcodec_phase_begin(&b->phases);
     if (b->source && b->source->fd >= 0)
-        status = wcodec_source_read(b->source, b->begin + at, b->data + at, (size_t)size, &error);
+        status = wcodec_source_read(b->source, b->now.begin + at, b->now.data + at, (size_t)size,
+                                    &error);
     time = wcodec_phase_end(&b->phases, WCODEC_PHASE_READ, time);
     if (status == WCODEC_OK && is_hashed_here(b))
         status = wcodec_tree_put(&b->output->original, b->output->hashed + (at - w->read_begin),
-                                 b->bytes + at, size, &error);
+                                 b->now.bytes + at, size, &error);
     (void)wcodec_phase_end(&b->phases, WCODEC_PHASE_HASH, time);
     if (status != WCODEC_OK)
         wcodec_write_note_failure(w, WCODEC_WRITE_PLACE_BATCH + i, status, &error);
@@ -43,18 +44,18 @@ void wcodec_write_read(struct wcodec_write_work *w)
     const uint64_t most = wcodec_tree_span(&b->output->original);
     wcodec_error error = {0};
     if (b->source && b->source->fd < 0) {
-        b->bytes = b->source->data + b->begin;
+        b->now.bytes = b->source->data + b->now.begin;
     } else if (b->source) {
-        wcodec_status status = wcodec_write_batch_reserve(b, b->size, false, &error);
+        wcodec_status status = wcodec_write_batch_reserve(b, b->now.size, false, &error);
         if (status != WCODEC_OK) {
             wcodec_write_note_failure(w, WCODEC_WRITE_PLACE_BATCH, status, &error);
             return;
         }
-        b->bytes = b->data;
+        b->now.bytes = b->now.data;
     }
-    for (w->read_begin = 0; w->read_begin < b->size && !atomic_load(&w->failed);
+    for (w->read_begin = 0; w->read_begin < b->now.size && !atomic_load(&w->failed);
          w->read_begin = w->read_end) {
-        w->read_end = b->size - w->read_begin < most ? b->size : w->read_begin + most;
+        w->read_end = b->now.size - w->read_begin < most ? b->now.size : w->read_begin + most;
         wcodec_run(b->context, read_task, w,
                    (size_t)wcodec_div_up_u64(w->read_end - w->read_begin, WCODEC_WRITE_READ_PIECE));
         if (is_hashed_here(b)) {
@@ -70,11 +71,12 @@ static void look_task(void *argument, size_t i)
     struct wcodec_write_batch *b = w->batch;
     wcodec_error error = {0};
     (void)i;
-    for (size_t n; !atomic_load(&w->failed) && (n = atomic_fetch_add(&w->next, 1)) < b->count;) {
-        struct wcodec_write_batch_item *item = &b->items[n];
+    for (size_t n;
+         !atomic_load(&w->failed) && (n = atomic_fetch_add(&w->next, 1)) < b->now.count;) {
+        struct wcodec_write_batch_item *item = &b->now.items[n];
         const uint64_t time = wcodec_phase_begin(&b->phases);
         const wcodec_status status =
-            wcodec_looked_take(&b->context->allocator, b->coder, b->begin + item->at,
+            wcodec_looked_take(&b->context->allocator, b->coder, b->now.begin + item->at,
                                item->what.size, b->dedup != NULL, &item->looked, &error);
         (void)wcodec_phase_end(&b->phases, WCODEC_PHASE_HASH, time);
         if (status != WCODEC_OK)
@@ -86,17 +88,17 @@ void wcodec_write_look(struct wcodec_write_work *w)
 {
     struct wcodec_write_batch *b = w->batch;
     wcodec_error error = {0};
-    b->bytes = NULL;
+    b->now.bytes = NULL;
     if (b->dedup == NULL && b->output->hash_known)
         return;
     wcodec_run(b->context, look_task, w, wcodec_write_count_coders(b));
     atomic_store(&w->next, 0);
-    for (size_t i = 0; i < b->count && !atomic_load(&w->failed); i++) {
+    for (size_t i = 0; i < b->now.count && !atomic_load(&w->failed); i++) {
         const wcodec_status status =
-            wcodec_looked_put(&b->items[i].looked, &b->output->original, &error);
+            wcodec_looked_put(&b->now.items[i].looked, &b->output->original, &error);
         if (status != WCODEC_OK)
             wcodec_write_note_failure(w, WCODEC_WRITE_PLACE_BATCH + i, status, &error);
-        b->output->hashed += b->items[i].what.size;
+        b->output->hashed += b->now.items[i].what.size;
     }
 }
 
@@ -109,25 +111,26 @@ static bool is_candidate(const struct wcodec_write_batch *batch,
 
 static wcodec_status find_alias(struct wcodec_write_batch *b, size_t i, wcodec_error *err)
 {
-    struct wcodec_write_batch_item *item = &b->items[i];
+    struct wcodec_write_batch_item *item = &b->now.items[i];
     if (!is_candidate(b, item))
         return WCODEC_OK;
-    item->hash = b->by_coder ? wcodec_dedup_hash_samples(item->looked.samples)
-                             : wcodec_dedup_hash(b->bytes + item->at, (size_t)item->what.size);
+    item->hash = b->now.by_coder
+                     ? wcodec_dedup_hash_samples(item->looked.samples)
+                     : wcodec_dedup_hash(b->now.bytes + item->at, (size_t)item->what.size);
     wcodec_looked_free(&b->context->allocator, &item->looked);
     /* What comes of equal bytes depends on their type and view too. */
     if (wcodec_write_may_be_lossy(item))
         item->hash.low += ((wcodec_entry_columns(&item->what) * 2 + item->anchored) * 256 +
                            item->what.dtype + 1) *
                           0x9E3779B97F4A7C15u;
-    wcodec_status status = b->by_coder
-                               ? wcodec_dedup_find_read(b->dedup, item->hash, b->begin + item->at,
-                                                        item->what.size, &item->alias, err)
-                               : wcodec_dedup_find(b->dedup, item->hash, b->bytes + item->at,
-                                                   (size_t)item->what.size, &item->alias, err);
+    wcodec_status status =
+        b->now.by_coder ? wcodec_dedup_find_read(b->dedup, item->hash, b->now.begin + item->at,
+                                                 item->what.size, &item->alias, err)
+                        : wcodec_dedup_find(b->dedup, item->hash, b->now.bytes + item->at,
+                                            (size_t)item->what.size, &item->alias, err);
     if (status != WCODEC_OK || item->alias != UINT64_MAX)
         return status;
-    struct wcodec_dedup_item known = {item->hash, item->what.size, b->begin + item->at,
+    struct wcodec_dedup_item known = {item->hash, item->what.size, b->now.begin + item->at,
                                       b->first_entry + i};
     return wcodec_dedup_add(b->dedup, &known, err);
 }
@@ -138,10 +141,10 @@ void wcodec_write_find_aliases(struct wcodec_write_work *w)
     wcodec_error error = {0};
     if (!b->dedup || atomic_load(&w->failed))
         return;
-    b->dedup->held = b->bytes;
-    b->dedup->held_begin = b->begin;
-    b->dedup->held_size = b->bytes != NULL ? b->size : 0;
-    for (size_t i = 0; i < b->count && !atomic_load(&w->failed); i++) {
+    b->dedup->held = b->now.bytes;
+    b->dedup->held_begin = b->now.begin;
+    b->dedup->held_size = b->now.bytes != NULL ? b->now.size : 0;
+    for (size_t i = 0; i < b->now.count && !atomic_load(&w->failed); i++) {
         wcodec_status status = find_alias(b, i, &error);
         if (status != WCODEC_OK)
             wcodec_write_note_failure(w, WCODEC_WRITE_PLACE_BATCH + i, status, &error);

@@ -55,21 +55,30 @@ void wcodec_write_settle(struct wcodec_write_work *w, uint64_t position,
 uint64_t wcodec_write_unsettled_size(const struct wcodec_write_batch *b)
 {
     uint64_t size = 0;
-    for (size_t i = 0; i < b->pending_count; i++)
-        size += b->pending[i].is_coded && !b->pending[i].is_settled ? b->pending[i].what.size : 0;
+    for (size_t i = 0; i < b->pending.count; i++)
+        size += b->pending.items[i].is_coded && !b->pending.items[i].is_settled
+                    ? b->pending.items[i].what.size
+                    : 0;
     return size;
 }
 
+struct settling {
+    struct wcodec_write_work *work;
+    struct wcodec_write_items *items;
+    uint64_t position;
+};
+
 static void settle_task(void *argument, size_t i)
 {
-    struct wcodec_write_work *w = argument;
-    struct wcodec_write_batch_item *item = &w->batch->pending[i];
+    const struct settling *s = argument;
+    struct wcodec_write_batch_item *item = &s->items->items[i];
     if (item->is_coded && !item->is_settled) /* else its bytes may be no more */
-        wcodec_write_settle(w, WCODEC_WRITE_PLACE_PENDING + i, item,
-                            w->batch->pending_bytes + item->at);
+        wcodec_write_settle(s->work, s->position + i, item, s->items->bytes + item->at);
 }
 
-void wcodec_write_settle_pending(struct wcodec_write_work *w)
+void wcodec_write_settle_items(struct wcodec_write_work *w, struct wcodec_write_items *items,
+                               uint64_t position)
 {
-    wcodec_run(w->batch->context, settle_task, w, w->batch->pending_count);
+    struct settling s = {w, items, position};
+    wcodec_run(w->batch->context, settle_task, &s, items->count);
 }

@@ -27,6 +27,8 @@ struct wcodec_write_work {
     atomic_size_t next;              /* item */
     uint64_t read_begin, read_end;   /* of the batch's bytes: what is read and hashed */
     bool is_coded;                   /* all of the batch */
+    bool is_settled;                 /* all that is pending was, before */
+    bool plans;                      /* the next items are read and planned while these are coded */
     uint64_t scratch;                /* that is left for coding beside the writing; 0: too little */
     uint64_t writing_ns, written_ns; /* how long it took to write, and when that ended */
     uint64_t prepared_ns;            /* when what was beside it ended */
@@ -36,7 +38,8 @@ struct wcodec_write_work {
 enum {
     WCODEC_WRITE_PLACE_WRITE = 0,
     WCODEC_WRITE_PLACE_PENDING = 1,
-    WCODEC_WRITE_PLACE_BATCH = WCODEC_WRITE_PLACE_PENDING + WCODEC_WRITE_BATCH_ITEMS
+    WCODEC_WRITE_PLACE_BATCH = WCODEC_WRITE_PLACE_PENDING + WCODEC_WRITE_BATCH_ITEMS,
+    WCODEC_WRITE_PLACE_NEXT = WCODEC_WRITE_PLACE_BATCH + WCODEC_WRITE_BATCH_ITEMS
 };
 
 /* May what it decodes to differ from what it is? */
@@ -57,12 +60,14 @@ void wcodec_write_note_item_failure(struct wcodec_write_work *w, uint64_t positi
 
 /* What coding an item of `size` bytes takes beside it and its payload, in one thread. */
 uint64_t wcodec_write_least_scratch(const struct wcodec_encode_settings *settings, uint64_t size);
-/* The size of the batch's largest item. */
-uint64_t wcodec_write_largest_item(const struct wcodec_write_batch *b);
+/* The size of the largest item. */
+uint64_t wcodec_write_largest_item(const struct wcodec_write_items *items);
 /* The payloads that are still to be written. */
 uint64_t wcodec_write_pending_size(const struct wcodec_write_batch *b);
 /* What is left for coding beside the batch's bytes, its payload and `others`; 0: too little. */
 uint64_t wcodec_write_left_over(const struct wcodec_write_batch *b, uint64_t others);
+/* The same for the items ahead; `next`: while the batch's are there, too. */
+uint64_t wcodec_write_left_ahead(const struct wcodec_write_batch *b, bool next, uint64_t others);
 /* Items that a coder has at work at once. */
 size_t wcodec_write_count_coders(const struct wcodec_write_batch *b);
 /* Set how many items are at work at once, and how much of `scratch` each has. */
@@ -78,8 +83,12 @@ void wcodec_write_look(struct wcodec_write_work *w);
  * items become entries in their order. */
 void wcodec_write_find_aliases(struct wcodec_write_work *w);
 
-/* batch_code.c: code the items; those that are not large are settled, too. */
+/* batch_code.c */
+
+/* Code the items; those that are not large are settled, too. */
 void wcodec_write_code(struct wcodec_write_work *w);
+/* Plan the items ahead: one that is large, where others are not coded at the same time. */
+void wcodec_write_plan(struct wcodec_write_work *w);
 
 /* batch_settle.c */
 
@@ -87,7 +96,9 @@ void wcodec_write_code(struct wcodec_write_work *w);
  * unless that was done. position: of a failure. */
 void wcodec_write_settle(struct wcodec_write_work *w, uint64_t position,
                          struct wcodec_write_batch_item *item, const uint8_t *data);
-void wcodec_write_settle_pending(struct wcodec_write_work *w);
+/* The same of all these items. position: of the first. */
+void wcodec_write_settle_items(struct wcodec_write_work *w, struct wcodec_write_items *items,
+                               uint64_t position);
 /* Bytes of the last batch that are still to be verified. */
 uint64_t wcodec_write_unsettled_size(const struct wcodec_write_batch *b);
 

@@ -73,6 +73,16 @@ uint64_t wcodec_entry_columns(const struct wcodec_entry *what)
     return i > 0 && columns >= WCODEC_BLOCK_SIDE ? columns : 0;
 }
 
+static struct wcodec_encode_settings settings_of(const struct wcodec_encode_settings *settings,
+                                                 bool weights, const struct wcodec_entry *what)
+{
+    struct wcodec_encode_settings own = *settings;
+    own.weights = weights;
+    own.columns = wcodec_entry_columns(what);
+    own.geometry = what->u.geometry;
+    return own;
+}
+
 wcodec_status wcodec_code_bytes(wcodec_context *context,
                                 const struct wcodec_encode_settings *settings, bool weights,
                                 const struct wcodec_entry *what, const void *data,
@@ -94,9 +104,16 @@ wcodec_status wcodec_code_bytes(wcodec_context *context,
                 wcodec_lossy_dtype(dtype) ? "it is small" : "its type has no lossy form";
         return status;
     }
-    struct wcodec_encode_settings own = *settings;
-    own.weights = weights;
-    own.columns = wcodec_entry_columns(what);
-    own.geometry = what->u.geometry;
+    const struct wcodec_encode_settings own = settings_of(settings, weights, what);
     return wcodec_encode_tensor(context, &own, dtype, data, what->size, coded, err);
+}
+
+wcodec_status wcodec_plan_bytes(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, bool weights,
+                                const struct wcodec_entry *what, const void *data,
+                                struct wcodec_planned **planned, wcodec_error *err)
+{
+    const struct wcodec_encode_settings own = settings_of(settings, weights, what);
+    return wcodec_plan_ahead(context, &own, (wcodec_dtype)what->dtype, data, what->size, planned,
+                             err);
 }

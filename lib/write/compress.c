@@ -105,6 +105,15 @@ static wcodec_status examine(struct compressor *c, wcodec_error *err)
 /* Entries, batch items and hashes take less than this for each tensor, with the bytes before it. */
 enum { MEMORY_OF_TENSOR = 768 };
 
+/* Are the next tensors read while others are coded? That takes the largest once more: where memory
+ * is limited there is no telling whether it is worth that. */
+static bool may_overlap(const struct compressor *c)
+{
+    return wcodec_context_threads(c->context) > WCODEC_WRITE_FEW_THREADS &&
+           c->context->limits.max_memory == UINT64_MAX && c->batch.bases == NULL &&
+           c->batch.coder == NULL && c->batch.settings.lossy == WCODEC_LOSSY_NONE;
+}
+
 /* Keep to the caller's limit by smaller batches; refuse what cannot be done within it, before work
  * is done in vain. */
 static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
@@ -112,6 +121,7 @@ static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
     uint64_t limit = c->context->limits.max_memory, largest = 0,
              fixed =
                  2 * sizeof(struct wcodec_write_batch_item) * WCODEC_WRITE_BATCH_ITEMS + (1 << 20);
+    c->batch.overlaps = may_overlap(c);
     if (c->layout == NULL || c->layout->safetensors == NULL)
         largest = c->source.size < BLOB_SIZE ? c->source.size : BLOB_SIZE;
     if (c->layout != NULL) {
@@ -126,7 +136,8 @@ static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
                            "compressing takes about %" PRIu64
                            " bytes of memory, the limit is %" PRIu64,
                            fixed + least, limit);
-    c->batch.memory = WCODEC_WRITE_BATCH_MEMORY + 2 * largest +
+    c->batch.memory = wcodec_write_batch_memory(c->context, largest) +
+                      (c->batch.overlaps ? largest : 0) +
                       wcodec_write_batch_beside(&c->batch.settings, largest);
     if (c->batch.memory > limit - fixed)
         c->batch.memory = limit - fixed;
@@ -170,8 +181,8 @@ static wcodec_status add_item(struct compressor *c, const struct wcodec_entry *w
         if (status != WCODEC_OK)
             return status;
     }
-    if (c->batch.count == 0)
-        c->batch.begin = at;
+    if (c->batch.now.count == 0)
+        c->batch.now.begin = at;
     wcodec_write_batch_add(&c->batch, what, weights, by_coder);
     return WCODEC_OK;
 }

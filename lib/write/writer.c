@@ -57,7 +57,7 @@ wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn writ
     w->batch = (struct wcodec_write_batch){.context = context,
                                            .options = &w->options,
                                            .output = &w->output,
-                                           .memory = WCODEC_WRITE_BATCH_MEMORY};
+                                           .memory = wcodec_write_batch_memory(context, 0)};
     wcodec_encode_options_settings(&own, &w->batch.settings);
     w->batch.bases = own.bases;
     status = wcodec_output_init(context, write, own.write_at, opaque, &w->output, err);
@@ -121,7 +121,7 @@ static void begin_call(wcodec_writer *w)
 
 static wcodec_status run_batch(wcodec_writer *w, const void *bytes, wcodec_error *err)
 {
-    w->batch.bytes = bytes;
+    w->batch.now.bytes = bytes;
     return wcodec_write_batch_run(&w->batch, err);
 }
 
@@ -130,15 +130,15 @@ static wcodec_status run_batch(wcodec_writer *w, const void *bytes, wcodec_error
 static wcodec_status code_at_once(wcodec_writer *w, const struct wcodec_entry *what, bool weights,
                                   const void *data, bool last, wcodec_error *err)
 {
-    wcodec_status status = run_batch(w, w->batch.data, err);
+    wcodec_status status = run_batch(w, w->batch.now.data, err);
     if (status != WCODEC_OK)
         return status;
     /* Two payloads, if this one does not shrink, and as much again for coding. */
-    w->batch.memory = WCODEC_WRITE_BATCH_MEMORY + 2 * what->size +
+    w->batch.memory = wcodec_write_batch_memory(w->context, what->size) +
                       wcodec_write_batch_beside(&w->batch.settings, what->size);
     wcodec_write_batch_add(&w->batch, what, weights, false);
     status = run_batch(w, data, err);
-    w->batch.memory = WCODEC_WRITE_BATCH_MEMORY;
+    w->batch.memory = wcodec_write_batch_memory(w->context, 0);
     if (status != WCODEC_OK)
         return status;
     return last ? wcodec_write_batch_flush(&w->batch, err)
@@ -150,17 +150,18 @@ static wcodec_status code_later(wcodec_writer *w, const struct wcodec_entry *wha
                                 const void *data, wcodec_error *err)
 {
     struct wcodec_write_batch *b = &w->batch;
-    wcodec_status status =
-        wcodec_write_batch_is_full(b, what->size, false) ? run_batch(w, b->data, err) : WCODEC_OK;
-    uint64_t size = b->size + what->size,
-             capacity = size < 2 * b->data_capacity ? 2 * b->data_capacity : size;
+    wcodec_status status = wcodec_write_batch_is_full(b, what->size, false)
+                               ? run_batch(w, b->now.data, err)
+                               : WCODEC_OK;
+    uint64_t size = b->now.size + what->size,
+             capacity = size < 2 * b->now.data_capacity ? 2 * b->now.data_capacity : size;
     if (status == WCODEC_OK)
-        status =
-            wcodec_write_batch_reserve(b, size <= b->data_capacity ? size : capacity, true, err);
+        status = wcodec_write_batch_reserve(b, size <= b->now.data_capacity ? size : capacity, true,
+                                            err);
     if (status != WCODEC_OK)
         return status;
     if (what->size != 0)
-        memcpy(b->data + b->size, data, (size_t)what->size);
+        memcpy(b->now.data + b->now.size, data, (size_t)what->size);
     wcodec_write_batch_add(b, what, weights, false);
     return WCODEC_OK;
 }
@@ -180,7 +181,7 @@ static wcodec_status code_placed(wcodec_writer *w, const struct wcodec_entry *wh
 {
     begin_call(w);
     const wcodec_status status = wcodec_write_batch_is_full(&w->batch, what->size, true)
-                                     ? run_batch(w, w->batch.data, err)
+                                     ? run_batch(w, w->batch.now.data, err)
                                      : WCODEC_OK;
     if (status == WCODEC_OK)
         wcodec_write_batch_add(&w->batch, what, true, true);
@@ -284,7 +285,7 @@ wcodec_status wcodec_writer_code(wcodec_writer *writer, wcodec_error *err)
     if (status != WCODEC_OK)
         return status;
     begin_call(writer);
-    return run_batch(writer, writer->batch.data, err);
+    return run_batch(writer, writer->batch.now.data, err);
 }
 
 wcodec_status wcodec_writer_placed(wcodec_writer *writer, bool *taken, wcodec_error *err)
@@ -299,7 +300,7 @@ wcodec_status wcodec_writer_placed(wcodec_writer *writer, bool *taken, wcodec_er
         return status;
     *taken = wcodec_write_batch_by_coder(&w->batch, what,
                                          wcodec_encode_options_weights(&w->options, what->name),
-                                         w->batch.begin + w->batch.size);
+                                         w->batch.now.begin + w->batch.now.size);
     return *taken ? end_tensor(w, code_placed(w, what, err), err) : WCODEC_OK;
 }
 
@@ -331,7 +332,7 @@ wcodec_status wcodec_writer_finish(wcodec_writer *writer, wcodec_encode_report *
     w->output.index.metadata_count = w->declared.keys.count;
     w->output.index.metadata = w->declared.metadata;
     begin_call(w);
-    status = run_batch(w, w->batch.data, err);
+    status = run_batch(w, w->batch.now.data, err);
     if (status == WCODEC_OK)
         status = wcodec_write_batch_flush(&w->batch, err);
     if (status == WCODEC_OK)

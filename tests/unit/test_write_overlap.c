@@ -1,0 +1,194 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* With more than four threads the next tensors are read and planned while others are coded: the
+ * same bytes come of it, and every failure is one. */
+#include "support_area.h"
+#include "support_model.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    MANY = 6,
+    LARGE = (6 << 20) + 4096, /* two of them are no batch */
+    FIRST = 10
+};
+
+static void add(struct support_model *m, const char *name, const char *dtype, unsigned bits,
+                uint64_t bytes, enum support_pattern pattern, uint64_t *seed)
+{
+    support_model_add(m, name, dtype, bits, bytes * 8 / bits, pattern, seed);
+}
+
+/* Of each kind: one that is planned, equal to one before, of one value, with a mask, with none to
+ * plan, several at once, one that does not shrink. */
+static void make_model(struct support_model *m)
+{
+    uint64_t seed = support_seed(), before;
+    support_model_init(m);
+    add(m, "first", "BF16", 16, LARGE, SUPPORT_WEIGHTS, &seed);
+    before = seed;
+    add(m, "second", "BF16", 16, LARGE, SUPPORT_WEIGHTS, &seed);
+    seed = before;
+    add(m, "equal", "BF16", 16, LARGE, SUPPORT_WEIGHTS, &seed);
+    add(m, "constant", "F32", 32, 2 * LARGE, SUPPORT_ZEROS, &seed);
+    add(m, "small", "F32", 32, 1000, SUPPORT_WEIGHTS, &seed);
+    add(m, "alternating", "F32", 32, LARGE, SUPPORT_ALTERNATING, &seed);
+    add(m, "random", "I64", 64, 1 << 20, SUPPORT_RANDOM, &seed);
+    add(m, "last", "BF16", 16, LARGE, SUPPORT_RANDOM, &seed);
+    support_model_finish(m, "", 0);
+}
+
+static FILE *make_file(const struct support_model *m)
+{
+    FILE *f = tmpfile();
+    assert_non_null(f);
+    assert_int_equal(fwrite(m->file, 1, m->file_size, f), m->file_size);
+    assert_int_equal(fflush(f), 0);
+    return f;
+}
+
+static wcodec_status compress(wcodec_context *context, FILE *f,
+                              const wcodec_encode_options *options, struct support_sink *sink,
+                              wcodec_error *err)
+{
+    support_sink_init(sink);
+    return wcodec_compress_fd(context, fileno(f), support_sink_write, sink, options, NULL, err);
+}
+
+static void expect_same(struct support_sink *got, struct support_sink *expected)
+{
+    assert_int_equal(got->size, expected->size);
+    assert_memory_equal(got->data, expected->data, got->size);
+    support_sink_free(got);
+}
+
+/* From memory and from a file, in order and not. */
+static void check_bytes(const struct support_model *m, unsigned threads,
+                        struct support_sink *expected)
+{
+    wcodec_context *context = support_context(threads, NULL);
+    wcodec_encode_options options;
+    struct support_sink sink;
+    struct support_area area = {.size = expected->size, .left = 1000000};
+    FILE *f = make_file(m);
+    assert_int_equal(compress(context, f, NULL, &sink, NULL), WCODEC_OK);
+    expect_same(&sink, expected);
+    support_sink_init(&sink);
+    assert_int_equal(wcodec_compress_memory(context, m->file, m->file_size, support_sink_write,
+                                            &sink, NULL, NULL, NULL),
+                     WCODEC_OK);
+    expect_same(&sink, expected);
+    wcodec_encode_options_init(&options);
+    options.write_at = support_area_put;
+    area.data = calloc(1, (size_t)area.size);
+    assert_non_null(area.data);
+    assert_int_equal(wcodec_compress_fd(context, fileno(f), NULL, &area, &options, NULL, NULL),
+                     WCODEC_OK);
+    assert_int_equal(area.written, expected->size);
+    assert_memory_equal(area.data, expected->data, expected->size);
+    /* A write that fails, early and late. */
+    for (long n = 1000000 - area.left - 1; n > 0; n = n / 4 - 1) {
+        wcodec_error err = {0};
+        area.left = n;
+        assert_int_equal(wcodec_compress_fd(context, fileno(f), NULL, &area, &options, NULL, &err),
+                         WCODEC_ERROR_IO);
+        assert_non_null(strstr(err.text, strerror(EDQUOT)));
+    }
+    free(area.data);
+    fclose(f);
+    wcodec_context_destroy(context);
+}
+
+static void test_bytes(void **state)
+{
+    (void)state;
+    struct support_model m;
+    struct support_sink expected;
+    make_model(&m);
+    wcodec_context *context = support_context(2, NULL);
+    FILE *f = make_file(&m);
+    assert_int_equal(compress(context, f, NULL, &expected, NULL), WCODEC_OK);
+    fclose(f);
+    support_expect_restores(context, &expected, m.file, m.file_size);
+    wcodec_context_destroy(context);
+    check_bytes(&m, MANY, &expected);
+    support_sink_free(&expected);
+    support_model_free(&m);
+}
+
+/* Memory that fails: at some of its allocations, since threads make their order. */
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    struct support_model m;
+    struct support_sink sink;
+    struct support_allocator allocator;
+    support_allocator_init(&allocator, SUPPORT_NEVER);
+    wcodec_context *context = support_context(MANY, &allocator.allocator);
+    make_model(&m);
+    FILE *f = make_file(&m);
+    const long before = allocator.calls;
+    assert_int_equal(compress(context, f, NULL, &sink, NULL), WCODEC_OK);
+    support_sink_free(&sink);
+    const long all = allocator.calls - before;
+    assert_true(all > 500);
+    for (long n = 0; n < all; n += n < FIRST ? 1 : all / 4) {
+        wcodec_error err = {0};
+        allocator.left = n;
+        const wcodec_status status = compress(context, f, NULL, &sink, &err);
+        allocator.left = SUPPORT_NEVER;
+        if (status != WCODEC_ERROR_MEMORY && (status != WCODEC_OK || n < FIRST))
+            fail_msg("allocation %ld: status %d: %s", n, (int)status, err.text);
+        support_sink_free(&sink);
+    }
+    fclose(f);
+    wcodec_context_destroy(context);
+    assert_int_equal(allocator.balance, 0);
+    support_model_free(&m);
+}
+
+struct watcher {
+    uint64_t last, stop_at;
+};
+
+static int watch(void *opaque, uint64_t done, uint64_t total)
+{
+    struct watcher *w = opaque;
+    assert_true(done >= w->last && done <= total);
+    w->last = done;
+    return done >= w->stop_at;
+}
+
+/* Progress goes forward to the end, or to where it is told to stop. */
+static void test_progress(void **state)
+{
+    (void)state;
+    struct support_model m;
+    struct support_sink sink;
+    wcodec_encode_options options;
+    struct watcher watcher = {.stop_at = UINT64_MAX};
+    wcodec_context *context = support_context(MANY, NULL);
+    make_model(&m);
+    FILE *f = make_file(&m);
+    wcodec_encode_options_init(&options);
+    options.progress = (wcodec_progress){.fn = watch, .opaque = &watcher};
+    assert_int_equal(compress(context, f, &options, &sink, NULL), WCODEC_OK);
+    assert_int_equal(watcher.last, m.file_size);
+    support_sink_free(&sink);
+    watcher = (struct watcher){.stop_at = 0};
+    assert_int_equal(compress(context, f, &options, &sink, NULL), WCODEC_ERROR_CANCELLED);
+    support_sink_free(&sink);
+    fclose(f);
+    wcodec_context_destroy(context);
+    support_model_free(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes),
+                                       cmocka_unit_test(test_out_of_memory),
+                                       cmocka_unit_test(test_progress)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
