@@ -211,7 +211,7 @@ static bool write_container(struct app *app, const struct source *source, struct
     encode.times = times_wanted(app, &times);
     if (output->in_any_order) {
         encode.write_at = output_write_at;
-        output_map(output, most_bytes(source), false);
+        output_map(output, most_bytes(source));
     }
     progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
     app->subject = input->name;

@@ -290,39 +290,38 @@ static void note_end(struct output *output, uint64_t end)
         ;
 }
 
-/* A page costs more by the mapping: it begins when more than a few threads wait for each other. */
 int output_write_at(void *opaque, uint64_t offset, const void *data, size_t size)
 {
-    enum { PWRITERS = 4, MAPPED_MIN = 32 << 10 };
     struct output *output = opaque;
-    const bool many = atomic_fetch_add(&output->writers, 1) >= PWRITERS && size >= MAPPED_MIN;
     int error = signals_pending() ? EINTR : 0;
     if (error == 0) {
-        const enum mapped_result result = mapped_write(&output->mapped, offset, data, size, many);
+        const bool copies = mapped_begin(&output->mapped);
+        const enum mapped_result result =
+            copies ? mapped_write(&output->mapped, offset, data, size) : MAPPED_NOT;
         if (result == MAPPED_NOT)
             error = write_at(output, data, size, output->begin + (off_t)offset);
         else if (result == MAPPED_CUT)
             error = OUTPUT_CUT;
+        mapped_end(&output->mapped, copies);
     }
-    atomic_fetch_sub(&output->writers, 1);
     note_end(output, offset + size);
     return error == 0 ? 0 : note_error(output, error);
 }
 
-void output_map(struct output *output, uint64_t most, bool exact)
+void output_map(struct output *output, uint64_t most)
 {
     if (output->dir_fd >= 0)
-        mapped_open(&output->mapped, output->fd, most, exact);
+        mapped_open(&output->mapped, output->fd, most);
 }
 
-/* What was allocated and not written goes. An errno, or OUTPUT_CUT. */
+/* The file ends where what was written does. An errno, or OUTPUT_CUT. */
 static int unmap(struct output *output)
 {
     const uint64_t end = atomic_load(&output->end);
-    uint64_t allocated;
-    if (!mapped_close(&output->mapped, &allocated))
+    uint64_t extended;
+    if (!mapped_close(&output->mapped, &extended))
         return OUTPUT_CUT;
-    return allocated <= end || ftruncate(output->fd, (off_t)end) == 0 ? 0 : errno;
+    return extended <= end || ftruncate(output->fd, (off_t)end) == 0 ? 0 : errno;
 }
 
 static bool fail_cut(struct app *app, const struct output *output)
@@ -356,7 +355,7 @@ bool output_prepare(struct app *app, struct output *output, uint64_t size)
     if (error == EFBIG || error == EDQUOT || error == EIO)
         return app_fail_errno(app, output->name, "cannot write", error);
     if (error != ENOSPC) { /* others: a file system that does not allocate */
-        output_map(output, size, true);
+        output_map(output, size);
         return true;
     }
     return app_fail(app, EXIT_FAILED,

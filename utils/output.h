@@ -29,7 +29,6 @@ struct output {
     atomic_int error;         /* errno of a write that failed */
     bool sync;                /* it is to be on the disk in the end */
     _Atomic uint64_t written; /* bytes, but for those written by the map */
-    atomic_uint writers;      /* threads that write at the moment */
     _Atomic uint64_t end;     /* of what was written in any order */
     struct mapped mapped;     /* of a file in memory */
 };
@@ -55,8 +54,8 @@ int output_write_at(void *output, uint64_t offset, const void *data, size_t size
 
 /* Get ready for that many bytes: is there room? Disks are asked to allocate it. Reported if not. */
 bool output_prepare(struct app *app, struct output *output, uint64_t size);
-/* Get ready to write at most that many bytes in any order; `exact`: so many. */
-void output_map(struct output *output, uint64_t most, bool exact);
+/* Get ready to write at most that many bytes in any order. */
+void output_map(struct output *output, uint64_t most);
 /* After that many bytes were written in any order, what is written to standard output by others
  * goes after them. False: reported. */
 bool output_pass(struct app *app, const struct output *output, uint64_t size);

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Files in memory by utils/mapped.c: by many threads, where less is written than there was room
- * for, and where allocating fails. With the name of a file on a file system in memory of 20 MiB:
- * where that is full. */
+ * for, and where extending them fails. With the name of a file on a file system in memory of 20
+ * MiB: where that is full. */
 #include "utils/mapped.h"
 
 #include <fcntl.h>
@@ -28,18 +28,12 @@ enum { PIECE = 300 * 1000, THREADS = 8, MIB = 1 << 20 };
         } \
     } while (0)
 
-bool signals_pending(void)
-{
-    return false;
-}
-
 struct job {
     struct mapped *mapped;
     const unsigned char *from;
     size_t size;
-    unsigned first;      /* of every THREADS pieces */
-    size_t most_written; /* the end of the last piece that was */
-    unsigned refused;
+    unsigned first;           /* of every THREADS pieces */
+    unsigned copied, refused; /* pieces; by pwrite(), too */
 };
 
 static void *write_pieces(void *argument)
@@ -47,24 +41,24 @@ static void *write_pieces(void *argument)
     struct job *job = argument;
     for (size_t at = (size_t)job->first * PIECE; at < job->size; at += (size_t)THREADS * PIECE) {
         const size_t left = job->size - at, size = left < PIECE ? left : PIECE;
-        if (mapped_write(job->mapped, at, job->from + at, size, true) != MAPPED_DONE) {
+        const bool copies = mapped_begin(job->mapped);
+        if (copies && mapped_write(job->mapped, at, job->from + at, size) == MAPPED_DONE)
+            job->copied++;
+        else if (pwrite(job->mapped->fd, job->from + at, size, (off_t)at) != (ssize_t)size)
             job->refused++;
-            REQUIRE(pwrite(job->mapped->fd, job->from + at, size, (off_t)at) <= (ssize_t)size);
-        } else if (at + size > job->most_written) {
-            job->most_written = at + size;
-        }
+        mapped_end(job->mapped, copies);
     }
     return NULL;
 }
 
-/* How many pieces were refused; *end: of those that were not. */
+/* How many pieces were refused, by both; *copied: how many were copied. */
 static unsigned write_all(struct mapped *mapped, const unsigned char *from, size_t size,
-                          size_t *end)
+                          unsigned *copied)
 {
     struct job jobs[THREADS];
     pthread_t threads[THREADS];
     unsigned refused = 0;
-    *end = 0;
+    *copied = 0;
     for (unsigned i = 0; i < THREADS; i++) {
         jobs[i] = (struct job){.mapped = mapped, .from = from, .size = size, .first = i};
         REQUIRE(pthread_create(&threads[i], NULL, write_pieces, &jobs[i]) == 0);
@@ -72,7 +66,7 @@ static unsigned write_all(struct mapped *mapped, const unsigned char *from, size
     for (unsigned i = 0; i < THREADS; i++) {
         REQUIRE(pthread_join(threads[i], NULL) == 0);
         refused += jobs[i].refused;
-        *end = jobs[i].most_written > *end ? jobs[i].most_written : *end;
+        *copied += jobs[i].copied;
     }
     return refused;
 }
@@ -108,113 +102,141 @@ static int make_file(void)
     return fd;
 }
 
+/* While somebody else has the turn to call pwrite(), and another waits for it. */
+static enum mapped_result copy(struct mapped *mapped, uint64_t at, const void *data, size_t size)
+{
+    REQUIRE(!mapped_begin(mapped));
+    mapped->waiting++;
+    REQUIRE(mapped_begin(mapped));
+    mapped->waiting--;
+    const enum mapped_result result = mapped_write(mapped, at, data, size);
+    mapped_end(mapped, true);
+    mapped_end(mapped, false);
+    return result;
+}
+
 static void writes_all(size_t size)
 {
     struct mapped mapped;
-    uint64_t allocated;
-    size_t end;
+    uint64_t extended;
+    unsigned copied;
     unsigned char *data = make_data(size);
     const int fd = make_file();
-    mapped_open(&mapped, fd, size, true);
+    mapped_open(&mapped, fd, size);
     REQUIRE(mapped.at != NULL);
-    REQUIRE(mapped_write(&mapped, 0, data, 1, false) == MAPPED_NOT);
-    REQUIRE(status_of(fd).st_blocks == 0);
-    REQUIRE(mapped_write(&mapped, size, data, 1, true) == MAPPED_NOT);
-    REQUIRE(mapped_write(&mapped, UINT64_MAX, data, 1, true) == MAPPED_NOT);
-    REQUIRE(write_all(&mapped, data, size, &end) == 0);
-    REQUIRE(mapped_close(&mapped, &allocated));
-    REQUIRE(allocated == size && end == size && status_of(fd).st_size == (off_t)size);
+    REQUIRE(!mapped_begin(&mapped) && status_of(fd).st_size == 0);
+    mapped_end(&mapped, false);
+    REQUIRE(copy(&mapped, 0, data, 1) == MAPPED_DONE && status_of(fd).st_size == (off_t)size + 1);
+    REQUIRE(copy(&mapped, size, data, 1) == MAPPED_NOT);
+    REQUIRE(copy(&mapped, UINT64_MAX, data, 1) == MAPPED_NOT);
+    REQUIRE(write_all(&mapped, data, size, &copied) == 0);
+    REQUIRE(mapped_close(&mapped, &extended));
+    REQUIRE(extended == size + 1 && status_of(fd).st_size == (off_t)extended);
     expect_contents(fd, data, size);
     close(fd);
     free(data);
 }
 
-/* What is allocated ahead has its bounds. */
+/* Of what is not written there are no pages. */
 static void writes_a_part(void)
 {
-    enum { PART = 3 * MIB };
+    enum { PART = 3 * MIB, PAGES = 64 << 10 };
     struct mapped mapped;
-    uint64_t allocated;
-    size_t end;
+    uint64_t extended;
+    unsigned copied;
     unsigned char *data = make_data(PART);
     const int fd = make_file();
-    mapped_open(&mapped, fd, 100 * MIB, false);
-    REQUIRE(write_all(&mapped, data, PART, &end) == 0);
-    REQUIRE(mapped_close(&mapped, &allocated));
-    REQUIRE(allocated >= PART && allocated <= PART + 24 * MIB);
-    REQUIRE(status_of(fd).st_size == (off_t)allocated);
+    mapped_open(&mapped, fd, 100 * MIB);
+    REQUIRE(copy(&mapped, 0, data, PIECE) == MAPPED_DONE);
+    REQUIRE(write_all(&mapped, data, PART, &copied) == 0);
+    REQUIRE(mapped_close(&mapped, &extended));
+    REQUIRE(extended == 100 * MIB + 1 && 512 * status_of(fd).st_blocks <= PART + PAGES);
     expect_contents(fd, data, PART);
     close(fd);
     free(data);
 }
 
-/* Steps of 8 MiB until there is no room for one: the rest is for pwrite(). */
+/* A page that cannot be had is one that pwrite() refuses. */
 static void stops_where_there_is_no_room(int fd)
 {
     enum { ALL = 30 * MIB };
     struct mapped mapped;
-    uint64_t allocated;
-    size_t end;
+    uint64_t extended;
+    unsigned copied;
     unsigned char *data = make_data(ALL);
-    mapped_open(&mapped, fd, ALL, true);
-    REQUIRE(mapped.at != NULL);
-    REQUIRE(write_all(&mapped, data, ALL, &end) > 0);
-    REQUIRE(mapped_close(&mapped, &allocated));
-    REQUIRE(allocated == 16 * MIB && end <= allocated && end > allocated - 2 * PIECE);
-    REQUIRE(status_of(fd).st_size >= (off_t)allocated);
-    expect_contents(fd, data, (size_t)allocated);
+    mapped_open(&mapped, fd, ALL);
+    REQUIRE(mapped.at != NULL && copy(&mapped, 0, data, PIECE) == MAPPED_DONE);
+    REQUIRE(write_all(&mapped, data, ALL, &copied) > 0);
+    REQUIRE(mapped_write(&mapped, ALL - PIECE, data, PIECE) == MAPPED_NOT);
+    REQUIRE(mapped_close(&mapped, &extended));
+    REQUIRE(extended == ALL + 1);
+    expect_contents(fd, data, PIECE);
     close(fd);
     free(data);
 }
 
+/* All is written by pwrite() then. */
 static void stops_at_a_limit(void)
 {
+    enum { ALL = 30 * MIB };
     const struct rlimit limit = {20 * MIB, 20 * MIB};
+    struct mapped mapped;
+    uint64_t extended;
+    unsigned copied;
+    unsigned char *data = make_data(ALL);
     signal(SIGXFSZ, SIG_IGN);
     const int fd = make_file();
     REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    stops_where_there_is_no_room(fd);
+    mapped_open(&mapped, fd, ALL);
+    REQUIRE(mapped.at != NULL && copy(&mapped, 0, data, 1) == MAPPED_NOT);
+    REQUIRE(write_all(&mapped, data, ALL, &copied) > 0 && copied == 0);
+    REQUIRE(mapped_close(&mapped, &extended) && extended == 0);
+    expect_contents(fd, data, 19 * MIB);
+    close(fd);
+    free(data);
 }
 
 static void leaves_other_files_alone(void)
 {
     struct mapped mapped;
-    uint64_t allocated;
+    uint64_t extended;
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     REQUIRE(fd >= 0);
-    mapped_open(&mapped, fd, 1000, true);
-    REQUIRE(mapped.at == NULL && mapped_write(&mapped, 0, "x", 1, true) == MAPPED_NOT);
-    REQUIRE(mapped_close(&mapped, &allocated));
-    REQUIRE(allocated == 0);
+    mapped_open(&mapped, fd, 1000);
+    REQUIRE(mapped.at == NULL && !mapped_begin(&mapped) && !mapped_begin(&mapped));
+    mapped_end(&mapped, false);
+    mapped_end(&mapped, false);
+    REQUIRE(mapped_close(&mapped, &extended));
+    REQUIRE(extended == 0);
     close(fd);
 }
 
-/* Pages that were allocated, and are taken away. */
+/* Pages that were there, and are taken away. */
 static void survives_a_cut(void)
 {
-    enum { ALL = 4 * MIB, AHEAD = 100 };
+    enum { ALL = 4 * MIB };
     struct mapped mapped;
-    uint64_t allocated;
+    uint64_t extended;
     sigset_t all;
     unsigned char *data = make_data(ALL);
     const int fd = make_file();
     /* As in the library's threads. */
     sigfillset(&all);
     REQUIRE(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
-    mapped_open(&mapped, fd, ALL, true);
-    REQUIRE(mapped_write(&mapped, ALL - PIECE, data, PIECE, true) == MAPPED_DONE);
+    mapped_open(&mapped, fd, ALL);
+    REQUIRE(copy(&mapped, ALL - PIECE, data, PIECE) == MAPPED_DONE);
     REQUIRE(ftruncate(fd, MIB) == 0);
     for (int i = 0; i < 2; i++)
-        REQUIRE(mapped_write(&mapped, 2 * MIB, data, PIECE, true) == MAPPED_CUT);
-    REQUIRE(mapped_write(&mapped, 0, data, MIB, true) == MAPPED_DONE);
-    REQUIRE(!mapped_close(&mapped, &allocated));
+        REQUIRE(copy(&mapped, 2 * MIB, data, PIECE) == MAPPED_CUT);
+    REQUIRE(copy(&mapped, 0, data, MIB) == MAPPED_DONE);
+    REQUIRE(!mapped_close(&mapped, &extended));
     expect_contents(fd, data, MIB);
-    /* Before more is allocated. */
-    mapped_open(&mapped, fd, AHEAD * MIB, false);
-    REQUIRE(mapped_write(&mapped, 0, data, PIECE, true) == MAPPED_DONE);
+    /* And given back by what is written after that. */
+    mapped_open(&mapped, fd, ALL);
+    REQUIRE(copy(&mapped, 0, data, PIECE) == MAPPED_DONE);
     REQUIRE(ftruncate(fd, 1) == 0);
-    REQUIRE(mapped_write(&mapped, (AHEAD - 1) * MIB, data, PIECE, true) == MAPPED_CUT);
-    REQUIRE(!mapped_close(&mapped, &allocated));
+    REQUIRE(pwrite(fd, data, PIECE, ALL - PIECE) == PIECE);
+    REQUIRE(!mapped_close(&mapped, &extended));
     close(fd);
     free(data);
 }
@@ -227,11 +249,11 @@ int main(int argc, char **argv)
         stops_where_there_is_no_room(fd);
         return 0;
     }
+    survives_a_cut(); /* before the thread lets signals through */
     writes_all(1);
     writes_all(41 * MIB + 13);
     writes_a_part();
     leaves_other_files_alone();
-    survives_a_cut();
     stops_at_a_limit();
     return 0;
 }
