@@ -296,47 +296,58 @@ static void test_fault(void **state)
     support_sink_free(&coded);
 }
 
+static void measure(const struct support_sink *coded, const char *backend, wcodec_coding coding,
+                    unsigned least)
+{
+    wcodec_reader *reader;
+    wcodec_device_rates rates;
+    wcodec_tensor_info info;
+    wcodec_error err = {0};
+    uint64_t tensors[SUPPORT_SMOOTH], bytes = 0, chunks = 0, units = 0;
+    wcodec_context *context = support_load_context(backend, 2, NULL, NULL);
+    assert_int_equal(wcodec_reader_open_memory(context, coded->data, coded->size, &reader, &err),
+                     WCODEC_OK);
+    for (unsigned i = 0; i < SUPPORT_SMOOTH; i++) {
+        assert_int_equal(wcodec_reader_tensor(reader, tensors[i] = i, &info, NULL), WCODEC_OK);
+        chunks += info.coding == WCODEC_CODING_CHUNKS;
+        units += info.coding == coding;
+        bytes += info.coding == WCODEC_CODING_CHUNKS ? 0 : info.size;
+    }
+    assert_true(units >= least);
+    if (wcodec_reader_measure(reader, tensors, SUPPORT_SMOOTH, 2, &rates, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(rates.skipped, chunks);
+    assert_int_equal(rates.bytes, bytes);
+    assert_true(rates.decode_nanoseconds > 0 && rates.coded_bytes > 0);
+    wcodec_reader_close(reader);
+    wcodec_context_destroy(context);
+}
+
 /* Their kernels are measured as those of tiles are. */
 static void test_measure(void **state)
 {
+    static const struct {
+        wcodec_coding coding;
+        wcodec_lossy_target lossy;
+        wcodec_tune tune;
+        unsigned least;
+    } kinds[] = {{WCODEC_CODING_BLOCKS, WCODEC_LOSSY_NONE, WCODEC_TUNE_SIZE, 3},
+                 {WCODEC_CODING_LOSSY, WCODEC_LOSSY_SNR, WCODEC_TUNE_SIZE, 3},
+                 {WCODEC_CODING_FIXED, WCODEC_LOSSY_NONE, WCODEC_TUNE_COMPUTE_FIXED, 1},
+                 {WCODEC_CODING_FRAGMENTS, WCODEC_LOSSY_NONE, WCODEC_TUNE_COMPUTE, 1}};
     (void)state;
-    static const char *const backends[] = {"cpu", "fake"};
     setenv("WCODEC_FAKE", "", 1);
-    for (unsigned n = 0; n < 8; n++) {
-        const wcodec_coding codings[] = {WCODEC_CODING_BLOCKS, WCODEC_CODING_LOSSY,
-                                         WCODEC_CODING_FIXED, WCODEC_CODING_FRAGMENTS};
+    for (unsigned n = 0; n < sizeof kinds / sizeof kinds[0]; n++) {
         struct support_sink coded;
         wcodec_encode_options options;
-        wcodec_reader *reader;
-        wcodec_device_rates rates;
-        wcodec_tensor_info info;
-        wcodec_error err = {0};
-        uint64_t tensors[SUPPORT_SMOOTH], bytes = 0, chunks = 0, units = 0;
         wcodec_encode_options_init(&options);
-        options.lossy = n / 2 == 1 ? WCODEC_LOSSY_SNR : WCODEC_LOSSY_NONE;
+        options.lossy = kinds[n].lossy;
         options.lossy_value = 30;
-        options.tune = n / 2 == 2   ? WCODEC_TUNE_COMPUTE_FIXED
-                       : n / 2 == 3 ? WCODEC_TUNE_COMPUTE
-                                    : WCODEC_TUNE_SIZE;
+        options.tune = kinds[n].tune;
         support_sink_init(&coded);
         support_smooth_write(&options, &coded);
-        wcodec_context *context = support_load_context(backends[n % 2], 2, NULL, NULL);
-        assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err),
-                         WCODEC_OK);
-        for (unsigned i = 0; i < SUPPORT_SMOOTH; i++) {
-            assert_int_equal(wcodec_reader_tensor(reader, tensors[i] = i, &info, NULL), WCODEC_OK);
-            chunks += info.coding == WCODEC_CODING_CHUNKS;
-            units += info.coding == codings[n / 2];
-            bytes += info.coding == WCODEC_CODING_CHUNKS ? 0 : info.size;
-        }
-        assert_true(units >= (n / 2 >= 2 ? 1 : 3));
-        if (wcodec_reader_measure(reader, tensors, SUPPORT_SMOOTH, 3, &rates, &err) != WCODEC_OK)
-            fail_msg("%s", err.text);
-        assert_int_equal(rates.skipped, chunks);
-        assert_int_equal(rates.bytes, bytes);
-        assert_true(rates.decode_nanoseconds > 0 && rates.coded_bytes > 0);
-        wcodec_reader_close(reader);
-        wcodec_context_destroy(context);
+        measure(&coded, "cpu", kinds[n].coding, kinds[n].least);
+        measure(&coded, "fake", kinds[n].coding, kinds[n].least);
         support_sink_free(&coded);
     }
 }
