@@ -30,7 +30,7 @@ QUERIES, K, WANTED = 500, 10, 0.95
 PEERS = ("SQ4", "SQ6", "SQ8", "IVF64,SQ4", "IVF64,SQ6", "RaBitQ4", "RaBitQ5", "PQ32", "PQ64")
 ASKED = ({"bits": 3.4}, {"bits": 3.9}, {"recall": 0.95})
 # Of real embeddings; 15 % of f32 are 4.8 bits a dimension.
-CODES = ("SQ4", "SQ6", "SQ8", "RaBitQ4", "RaBitQ5", "RaBitQ6", "RaBitQ7", "PQ96", "PQ192")
+CODES = "SQ4 SQ6 SQ8 RaBitQ3 RaBitQ4 RaBitQ5 RaBitQ6 RaBitQ7 PQ96 PQ192".split()
 LARGE_PEERS = (
     *(lists + code for code in CODES for lists in ("", "IVF256,")),
     *("OPQ96,PQ96", "OPQ192,PQ192", "OPQ192,IVF256,PQ192"),
