@@ -16,6 +16,9 @@
 #include "backends/kernels/recurrence_tiles.h"
 
 #ifdef WCODEC_MATRIX_PRODUCTS
+/* Sums that are waited for together. */
+#define WCODEC_MODEL_AT_ONCE 4
+
 /* Numbers of a hidden value: of its gates; of its candidate, and of the loss. */
 enum { WCODEC_MODEL_OF_GATES, WCODEC_MODEL_OF_LOSS = 4 };
 
@@ -66,6 +69,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_model_tell(const struct wcodec_tensor *s,
     wcodec_rollout_put(l->of.entropy, at, entropy == entropy ? entropy : 0);
 }
 
+/* Add the four sums at a shared address to others. */
+WCODEC_DEVICE_FUNCTION void wcodec_model_add(struct wcodec_warp *warp, uint32_t at, float *sum)
+{
+    float of[4];
+    wcodec_tensor_get(warp, at, of);
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 4; i++)
+        sum[i] += of[i];
+}
+
 /* Input 0 of step t of a set's sequences, one for each of the first threads; one part says which
  * losses they are. */
 WCODEC_DEVICE_FUNCTION void wcodec_model_inputs(struct wcodec_warp *warp,
@@ -79,14 +92,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_model_inputs(struct wcodec_warp *warp,
         return;
     if (t > 0) {
         float sum[4] = {0, 0, 0, 0};
-        WCODEC_UNROLL_SOME
-        for (uint32_t part = 0; part < l->of.parts; part++) {
-            float of[4];
-            wcodec_tensor_get(warp, s->sums + 256 * (tile * l->of.parts + part) + 16 * (row % 16),
-                              of);
+        WCODEC_UNROLL_NONE
+        for (uint32_t begin = 0; begin < l->of.parts; begin += WCODEC_MODEL_AT_ONCE) {
             WCODEC_UNROLL_ALL
-            for (uint32_t i = 0; i < 4; i++)
-                sum[i] += of[i];
+            for (uint32_t k = 0; k < WCODEC_MODEL_AT_ONCE; k++)
+                if (begin + k < l->of.parts)
+                    wcodec_model_add(
+                        warp, s->sums + 256 * (tile * l->of.parts + begin + k) + 16 * (row % 16),
+                        sum);
         }
         v = wcodec_model_loss(l, sum);
         if (tile % l->of.parts == s->part && row < s->rows)
@@ -201,14 +214,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_model_send(struct wcodec_warp *warp,
                    row = thread % 16;
     if (tile < wcodec_tensor_end(l, set)) {
         float sum[4] = {0, 0, 0, 0};
-        WCODEC_UNROLL_MANY
-        for (uint32_t i = 0; i < s->warps; i++) {
-            float v[4];
-            wcodec_tensor_get(
-                warp, s->gate - 16 * wcodec_lane(warp) + 512 * (tile * s->warps + i) + 16 * row, v);
+        /* A multiple of eight warps. */
+        WCODEC_UNROLL_NONE
+        for (uint32_t begin = 0; begin < s->warps; begin += WCODEC_MODEL_AT_ONCE) {
             WCODEC_UNROLL_ALL
-            for (uint32_t k = 0; k < 4; k++)
-                sum[k] += v[k];
+            for (uint32_t k = 0; k < WCODEC_MODEL_AT_ONCE; k++)
+                wcodec_model_add(warp,
+                                 s->gate - 16 * wcodec_lane(warp) +
+                                     512 * (tile * s->warps + begin + k) + 16 * row,
+                                 sum);
         }
         const uint32_t to = s->sums + 256 * (tile * l->of.parts + s->part) + 16 * row;
 #ifdef WCODEC_CLUSTERS

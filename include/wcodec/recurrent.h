@@ -112,8 +112,8 @@ typedef struct wcodec_rssm_options {
      * says so. Rollouts on a device follow each other. */
     const char *memory;
     /** Of wcodec_rssm_rollout_many() in that memory, which then has the weights twice; all else is
-     * of binary32. Where a device has no tensor cores, or no room, or the mode is SAMPLED, and on
-     * the CPU, many rollouts are of binary32 too, and the log says so; wcodec_rssm_sizes() says
+     * of binary32. Where a device has no tensor cores, or no room, or the mode is SAMPLED, which
+     * the log says, and on the CPU many rollouts are of binary32 too; wcodec_rssm_sizes() says
      * which. Default: F32. */
     wcodec_gru_products products;
 } wcodec_rssm_options;
