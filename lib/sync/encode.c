@@ -242,7 +242,8 @@ static wcodec_status hash_sides(void *opaque, wcodec_error *err)
     return h.statuses[failed];
 }
 
-/* Beside coding only where a device does both, and nobody is told how far which of them is. */
+/* Beside coding only where a device does both, and nobody is told how far which of them is; not by
+ * a caller's executor, whose tasks never wait for those of another thread. */
 static wcodec_status start_hashing(struct encoding *e, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &e->context->allocator;
@@ -252,7 +253,7 @@ static wcodec_status start_hashing(struct encoding *e, wcodec_error *err)
     if (e->before_hashes == NULL || e->after_hashes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
     e->is_beside = e->codes_on_device && e->encode.progress.fn == NULL &&
-                   wcodec_context_threads(e->context) > 1 &&
+                   e->context->executor.run == NULL && wcodec_context_threads(e->context) > 1 &&
                    wcodec_background_start(&e->hashing, hash_sides, e, NULL) == WCODEC_OK;
     return e->is_beside ? WCODEC_OK : hash_sides(e, err);
 }
