@@ -19,6 +19,8 @@ cu_result wcodec_cuda_find_wide(struct wcodec_device *d)
     cu_result result = d->cu->module_function(&d->wide[WCODEC_WIDE_X], d->module, "wcodec_wide_x");
     if (result == CU_NOT_FOUND) /* of a build without them, or for another device */
         return 0;
+    if (result == 0 && d->limits.shared < WCODEC_GPU_WIDE_SHARED)
+        return 0; /* the usual kernels do */
     d->wide_limits.shared = (uint32_t)d->limits.shared;
     for (unsigned k = 0; k < WCODEC_WIDE_PRODUCTS && result == 0; k++) {
         char name[64];
@@ -29,7 +31,7 @@ cu_result wcodec_cuda_find_wide(struct wcodec_device *d)
                                          (int)d->limits.shared);
     }
     if (result != 0 || d->cu->launch_extended == NULL || d->cu->clusters == NULL)
-        return 0; /* the usual kernels do */
+        return 0;
     for (uint32_t size = 1; size <= WCODEC_WIDE_CLUSTER; size++)
         d->wide_limits.clusters[size] = wcodec_cuda_clusters(
             d, d->wide[WCODEC_WIDE_wide11_256], size,

@@ -125,6 +125,37 @@ static void divide_transposed(const struct wcodec_fixed *f,
     launch->arguments.parts = parts;
 }
 
+static bool is_by_16(const struct wcodec_product *p)
+{
+    return p->x % 16 == 0 && p->x_stride % 16 == 0;
+}
+
+void wcodec_gpu_product_arguments(const struct wcodec_product *p, uint64_t matrix, uint64_t first,
+                                  uint64_t vectors, struct wcodec_product_launch *arguments)
+{
+    const struct wcodec_fixed *f = p->fixed;
+    *arguments = (struct wcodec_product_launch){.shifts = matrix,
+                                                .records = matrix + f->tiles_begin,
+                                                .spilled = matrix + f->spilled_begin,
+                                                .x = p->x + first * p->x_stride,
+                                                .y = p->y + first * p->y_stride,
+                                                .bias = p->bias,
+                                                .x_stride = p->x_stride,
+                                                .y_stride = p->y_stride,
+                                                .rows = (uint32_t)f->rows,
+                                                .columns = (uint32_t)f->columns,
+                                                .across = (uint32_t)f->across,
+                                                .bands = (uint32_t)f->bands,
+                                                .group_bands = 1,
+                                                .parts = 1,
+                                                .vectors = (uint32_t)vectors,
+                                                .list = f->list,
+                                                .y_format = format_of(p->y_dtype),
+                                                .bias_format = format_of(p->bias_dtype),
+                                                .by_16 = is_by_16(p),
+                                                .groups = 1};
+}
+
 uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix,
                                  const struct wcodec_gpu_product_limits *limits, uint64_t first,
                                  struct wcodec_gpu_product *launch)
@@ -133,38 +164,17 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
     const uint64_t left = p->vectors - first,
                    most = p->transposed ? WCODEC_TRANSPOSED_VECTORS : limits->vectors,
                    vectors = left < most ? left : most;
-    const bool by_16 = p->x % 16 == 0 && p->x_stride % 16 == 0;
     const unsigned way = p->transposed ? WCODEC_PRODUCT_TRANSPOSED
-                         : !by_16 || f->columns % WCODEC_FIXED_COLUMNS != 0 ||
+                         : !is_by_16(p) || f->columns % WCODEC_FIXED_COLUMNS != 0 ||
                                  vectors > WCODEC_PRODUCT_DIRECT_VECTORS
                              ? WCODEC_PRODUCT_STAGED
-                             : WCODEC_PRODUCT_DIRECT,
-                   kernel = kernel_of(f->bits, vectors, way);
-    *launch = (struct wcodec_gpu_product){
-        .kernel = kernel,
-        .arguments = {.shifts = matrix,
-                      .records = matrix + f->tiles_begin,
-                      .spilled = matrix + f->spilled_begin,
-                      .x = p->x + first * p->x_stride,
-                      .y = p->y + first * p->y_stride,
-                      .bias = p->bias,
-                      .x_stride = p->x_stride,
-                      .y_stride = p->y_stride,
-                      .rows = (uint32_t)f->rows,
-                      .columns = (uint32_t)f->columns,
-                      .across = (uint32_t)f->across,
-                      .bands = (uint32_t)f->bands,
-                      .vectors = (uint32_t)vectors,
-                      .list = f->list,
-                      .y_format = format_of(p->y_dtype),
-                      .bias_format = format_of(p->bias_dtype),
-                      .by_16 = by_16,
-                      .groups = 1},
-    };
+                             : WCODEC_PRODUCT_DIRECT;
+    launch->kernel = kernel_of(f->bits, vectors, way);
+    wcodec_gpu_product_arguments(p, matrix, first, vectors, &launch->arguments);
     if (p->transposed)
         divide_transposed(f, limits, launch);
     else
-        divide(f, &wcodec_product_rows[kernel], limits, launch);
+        divide(f, &wcodec_product_rows[launch->kernel], limits, launch);
     return vectors;
 }
 
@@ -252,13 +262,11 @@ uint64_t wcodec_gpu_plan_product_plain(const struct wcodec_product *p, uint64_t 
                                        unsigned parts, uint64_t first,
                                        struct wcodec_gpu_product *launch)
 {
-    static const struct wcodec_gpu_product_limits any = {1, WCODEC_PRODUCT_WARPS, UINT32_MAX,
-                                                         WCODEC_PRODUCT_DIRECT_VECTORS, NULL};
     const uint64_t left = p->vectors - first, most = WCODEC_PRODUCT_PLAIN_VECTORS,
                    vectors = left < most ? left : most;
-    wcodec_gpu_plan_product(p, matrix, &any, first, launch);
-    launch->arguments.vectors = (uint32_t)vectors;
-    launch->arguments.group_bands = 1;
+    launch->kernel = kernel_of(p->fixed->bits, vectors,
+                               p->transposed ? WCODEC_PRODUCT_TRANSPOSED : WCODEC_PRODUCT_DIRECT);
+    wcodec_gpu_product_arguments(p, matrix, first, vectors, &launch->arguments);
     launch->arguments.parts = parts;
     launch->groups = p->transposed ? launch->arguments.across : launch->arguments.bands;
     launch->threads = 64 * parts;

@@ -73,6 +73,12 @@ struct wcodec_gpu_product_limits {
  * library (struct wcodec_backend_products, transposed_most()). */
 uint64_t wcodec_gpu_transposed_most(const struct wcodec_fixed *fixed, bool clusters);
 
+/* What kernels of a launch are told of its product and vectors; `group_bands`, `parts` and `groups`
+ * are 1. matrix: as in wcodec_gpu_plan_product(). */
+void wcodec_gpu_product_arguments(const struct wcodec_product *product, uint64_t matrix,
+                                  uint64_t first, uint64_t vectors,
+                                  struct wcodec_product_launch *arguments);
+
 /* The launch for vectors [first, first + some) of a product; returns how many vectors it takes.
  * matrix, of native memory: address of its payload as wcodec_fixed places it. */
 uint64_t wcodec_gpu_plan_product(const struct wcodec_product *product, uint64_t matrix,

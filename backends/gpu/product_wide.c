@@ -111,9 +111,6 @@ uint64_t wcodec_gpu_plan_wide(const struct wcodec_product *p, uint64_t matrix,
                               struct wcodec_gpu_wide *l)
 {
     const struct wcodec_fixed *f = p->fixed;
-    const struct wcodec_gpu_product_limits any = {1, WCODEC_PRODUCT_WARPS, UINT32_MAX,
-                                                  WCODEC_PRODUCT_DIRECT_VECTORS, NULL};
-    struct wcodec_gpu_product product;
     uint64_t vectors = p->vectors - first;
     const unsigned k = kernel_for(f, vectors, p->room_size);
     const uint64_t each = wcodec_wide_rows[k].vectors, size = block_size(f, k),
@@ -124,13 +121,10 @@ uint64_t wcodec_gpu_plan_wide(const struct wcodec_product *p, uint64_t matrix,
         blocks--;
     blocks = blocks < most ? blocks : most;
     vectors = vectors < blocks * each ? vectors : blocks * each;
-    wcodec_gpu_plan_product(p, matrix, &any, first, &product);
-    *l = (struct wcodec_gpu_wide){.kernel = k,
-                                  .arguments = {.product = product.arguments,
-                                                .blocks = p->room,
-                                                .block_size = size,
-                                                .vectors = (uint32_t)each}};
-    l->arguments.product.vectors = (uint32_t)vectors;
+    *l = (struct wcodec_gpu_wide){
+        .kernel = k,
+        .arguments = {.blocks = p->room, .block_size = size, .vectors = (uint32_t)each}};
+    wcodec_gpu_product_arguments(p, matrix, first, vectors, &l->arguments.product);
     divide(limits, f, blocks, l);
     stage(limits, f, l);
     l->x_groups = x_groups(limits, blocks * each * f->across * 4, l);

@@ -25,11 +25,13 @@ struct wcodec_wide_row {
 
 extern const struct wcodec_wide_row wcodec_wide_rows[WCODEC_WIDE_PRODUCTS];
 
+enum { WCODEC_GPU_WIDE_SHARED = 192 << 10 }; /* least bytes of a work-group's shared memory */
+
 struct wcodec_gpu_wide_limits {
     /* Clusters of so many work-groups that the device runs at a time; 0: none. One work-group by
      * itself it runs. */
     uint32_t clusters[WCODEC_WIDE_CLUSTER + 1];
-    uint32_t shared; /* bytes that a work-group may have: 192 KiB at least */
+    uint32_t shared; /* bytes that a work-group may have: WCODEC_GPU_WIDE_SHARED at least */
 };
 
 struct wcodec_gpu_wide {
