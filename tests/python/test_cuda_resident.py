@@ -313,9 +313,10 @@ def test_tall_matrices_take_more_vectors(tmp_path, monkeypatch, k):
 
 
 @on_cuda
-def test_the_same_from_run_to_run_and_in_a_graph(resident):
-    x = normal(8, K, seed=14)
-    y = torch.empty(8, N, dtype=torch.bfloat16, device=DEVICE)
+@pytest.mark.parametrize("vectors", [8, 100])
+def test_the_same_from_run_to_run_and_in_a_graph(resident, vectors):
+    x = normal(vectors, K, seed=14)
+    y = torch.empty(vectors, N, dtype=torch.bfloat16, device=DEVICE)
     first = resident.linear("w", x)
     rows = torch.tensor([5, 6], device=DEVICE)
     graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()

@@ -499,7 +499,7 @@ void support_conform(const struct wcodec_backend *backend, struct wcodec_backend
         support_kept(backend, r.device, 60);
     if (r.capabilities & WCODEC_DEVICE_PRODUCTS) {
         support_products(backend, r.device, 40);
-        support_products_wide(backend, r.device, 20);
+        support_products_wide(backend, r.device, 20, false);
         support_dense(backend, r.device, 200);
     }
     if ((r.capabilities & WCODEC_DEVICE_PRODUCTS) && backend->products->measure != NULL)

@@ -8,11 +8,15 @@
 
 enum { ROWS = WCODEC_FIXED_ROWS, COLUMNS = WCODEC_FIXED_COLUMNS };
 
-/* Mostly of a few exponents below the row's window's end; `odd` of 4096 are any bits. */
-static uint16_t make_element(uint64_t *seed, int shift, unsigned odd)
+/* Mostly of a few exponents below the row's window's end; `odd` of 4096 are any bits, or with
+ * `small` below 4, and one of 1024 of them infinite or no number. */
+static uint16_t make_element(uint64_t *seed, int shift, unsigned odd, bool small)
 {
     const uint64_t any = support_random(seed);
     const unsigned level = (unsigned)(any & 4095);
+    if (level < odd && small)
+        return (uint16_t)((any >> 16 & 0x807f) | ((any >> 32 & 1023) == 0 ? 255 : (any >> 48) % 129)
+                                                     << 7);
     if (level < odd)
         return (uint16_t)(any >> 16);
     if (shift == WCODEC_FIXED_ZERO_ROW)
@@ -40,22 +44,24 @@ bool support_matrix_has_foreign(const struct support_matrix *m)
     return false;
 }
 
-/* foreign: such elements may be among them; else zeros are in their places. */
+/* foreign: such elements may be among them; else zeros are in their places, and sums of some
+ * thousand elements are below 2^14, so that little is to be said against most of them. */
 static void make_data(uint64_t *seed, bool foreign, struct support_matrix *m)
 {
     const struct wcodec_fixed *f = &m->fixed;
     static const unsigned often[] = {0, 0, 8, 100, 1000, 4096};
-    const unsigned odd = often[support_random(seed) % 6];
+    const unsigned odd = often[support_random(seed) % (foreign ? 6 : 4)];
     const int least = (2 << f->bits) - WCODEC_FIXED_SHIFT_MAX;
     for (uint64_t row = 0; row < f->checks_begin; row++) {
         const uint64_t any = support_random(seed);
-        int shift = any % 16 == 0 ? WCODEC_FIXED_ZERO_ROW
-                    : any % 4 == 0
+        int shift = any % 16 == 0  ? WCODEC_FIXED_ZERO_ROW
+                    : any % 4 != 0 ? (int)((any >> 8) % 5) - 8
+                    : foreign
                         ? least + (int)((any >> 8) % (unsigned)(WCODEC_FIXED_SHIFT_MAX + 1 - least))
-                        : (int)((any >> 8) % 5) - 8;
+                        : -(int)((any >> 8) % 31);
         m->payload[row] = (uint8_t)shift;
         for (uint64_t i = 0; row < f->rows && i < f->columns; i++) {
-            const uint16_t element = make_element(seed, shift, odd);
+            const uint16_t element = make_element(seed, shift, odd, !foreign);
             wcodec_store_u16(m->data + 2 * (row * f->columns + i),
                              foreign || !is_foreign(element, shift) ? element : 0);
         }

@@ -14,11 +14,12 @@ struct support_matrix {
     uint64_t *before; /* spilled elements before each band, and all */
 };
 
-/* Any shifts, lists and outliers. rows and columns 0: random, some tiles. Free with the last one.
- */
+/* Any shifts, lists and outliers. rows and columns 0: random, some tiles. Free with
+ * support_matrix_free(). */
 void support_matrix_make(uint64_t *seed, uint64_t rows, uint64_t columns, struct support_matrix *m);
 
-/* The same of relative elements alone, as products take them. */
+/* The same of relative elements alone, as products take them, of which few are so large that sums
+ * of some thousand could pass F16. */
 void support_matrix_make_relative(uint64_t *seed, uint64_t rows, uint64_t columns,
                                   struct support_matrix *m);
 void support_matrix_free(struct support_matrix *m);

@@ -22,6 +22,7 @@ struct products {
     uint64_t seed;
     struct support_matrix m;
     struct wcodec_memory *matrix;
+    uint64_t compared, passed_over; /* sums */
 };
 
 static void ok(wcodec_status status, const wcodec_error *err)
@@ -88,8 +89,8 @@ static wcodec_dtype any_dtype(uint64_t *seed)
 
 /* What a sum may differ by from the exact one. Nothing is said of what comes near to overflowing,
  * as the sum does or one in units of the row, of which `relative` is the magnitude. */
-static void check_sum(double sum, double magnitude, double relative, wcodec_dtype dtype, uint64_t k,
-                      const uint8_t *at)
+static void check_sum(struct products *p, double sum, double magnitude, double relative,
+                      wcodec_dtype dtype, uint64_t k, const uint8_t *at)
 {
     const double got = support_number(dtype, at),
                  most = dtype == WCODEC_DTYPE_F16 ? 65504 : (double)FLT_MAX,
@@ -97,6 +98,7 @@ static void check_sum(double sum, double magnitude, double relative, wcodec_dtyp
                             : dtype == WCODEC_DTYPE_F16 ? ldexp(1, -11)
                                                         : ldexp(1, -23),
                  least = dtype == WCODEC_DTYPE_F16 ? ldexp(1, -24) : ldexp(1, -125);
+    p->passed_over++;
     if (isnan(sum) || isinf(sum)) {
         /* An infinity may meet another on its way. */
         assert_true(isnan(got) || isinf(got));
@@ -106,21 +108,25 @@ static void check_sum(double sum, double magnitude, double relative, wcodec_dtyp
     }
     if (magnitude > most / 4 || relative > (double)FLT_MAX / 4)
         return;
+    p->passed_over--;
+    p->compared++;
     const double bound = (double)(k + 8) * ldexp(magnitude, -22) + fabs(sum) * rounding + least;
     if (!(fabs(got - sum) <= bound))
         fail_msg("%g for %g, %g allowed", got, sum, bound);
 }
 
-/* Of large products as many sums as take some tenths of a second, of all rows or columns and
- * vectors: every how manieth? */
+/* Of large products every how manieth sum is compared: in all rows or columns and vectors some are,
+ * in a second or so. */
 static uint64_t step_of(const struct products *p, uint64_t vectors)
 {
     enum { LARGE = 1 << 26 /* elements by vectors */, STEP = 61 };
-    return p->m.fixed.rows * p->m.fixed.columns * vectors < LARGE ? 1 : STEP;
+    return p->m.fixed.rows * p->m.fixed.columns * vectors < LARGE ? 1
+           : vectors < STEP                                       ? vectors
+                                                                  : STEP;
 }
 
 /* y = x W, whose sums are of rows: elements are multiplied by as they are. */
-static void check_transposed(const struct products *p, const uint8_t *x,
+static void check_transposed(struct products *p, const uint8_t *x,
                              const struct wcodec_product *product, const uint8_t *y)
 {
     const uint64_t n = p->m.fixed.rows, k = p->m.fixed.columns, step = step_of(p, product->vectors);
@@ -134,12 +140,12 @@ static void check_transposed(const struct products *p, const uint8_t *x,
                 sum += t;
                 magnitude += fabs(t);
             }
-            check_sum(sum, magnitude, magnitude, product->y_dtype, n,
+            check_sum(p, sum, magnitude, magnitude, product->y_dtype, n,
                       y + v * product->y_stride + column * bytes_of(product->y_dtype));
         }
 }
 
-static void check_product(const struct products *p, const uint8_t *x, size_t x_stride,
+static void check_product(struct products *p, const uint8_t *x, size_t x_stride,
                           const uint8_t *bias, const struct wcodec_product *product,
                           const uint8_t *y)
 {
@@ -161,7 +167,7 @@ static void check_product(const struct products *p, const uint8_t *x, size_t x_s
                 sum += b;
                 magnitude += fabs(b);
             }
-            check_sum(sum, magnitude, relative, product->y_dtype, k,
+            check_sum(p, sum, magnitude, relative, product->y_dtype, k,
                       y + v * product->y_stride + row * bytes_of(product->y_dtype));
         }
 }
@@ -326,38 +332,48 @@ static void begin(struct products *p, struct support_caller *caller)
     p->queue = caller->queue;
 }
 
-/* A matrix of so many rows and columns, if its products take many vectors at once; and y = x W,
- * whose rows several work-groups divide. */
-static void multiply_wide(struct products *p, uint64_t rows, uint64_t columns, uint64_t vectors)
+/* By a matrix of so many rows and columns: vectors at once, if the device has `wide` products; and
+ * y = x W, whose rows several work-groups divide. Most sums must be such as can be compared. */
+static void multiply_wide(struct products *p, uint64_t rows, uint64_t columns, uint64_t vectors,
+                          bool wide)
 {
+    p->compared = p->passed_over = 0;
     support_matrix_make_relative(&p->seed, rows, columns, &p->m);
     p->matrix = put(p, p->m.payload, p->m.fixed.payload_size);
-    if (p->b->products->wide_room(p->device, &p->m.fixed, 64) != 0)
+    if (wide)
         multiply(p, vectors, false);
     multiply(p, 1 + vectors % 17, true);
+    assert_true(p->compared > p->passed_over);
     p->b->memory_free(p->matrix);
     support_matrix_free(&p->m);
 }
 
 void support_products_wide(const struct wcodec_backend *backend, struct wcodec_device *device,
-                           unsigned matrices)
+                           unsigned matrices, bool large)
 {
     static const uint64_t vectors[] = {33, 64, 65, 128, 250, 300, 520},
-                          large[][3] = {{17000, 1300, 40},
-                                        {17000, 1300, 100},
-                                        {17000, 1300, 250},
-                                        {300, 7000, 250}};
+                          shapes[][3] = {{17000, 1300, 40},
+                                         {17000, 1296, 100},
+                                         {17000, 1300, 250},
+                                         {300, 7000, 250}};
     struct products p = {.b = backend, .device = device, .seed = support_seed()};
+    struct wcodec_fixed any = {.columns = 1000, .bits = 2, .list = 4};
     struct support_caller caller;
     if (backend->products->wide_room == NULL)
         return;
+    assert_int_equal(wcodec_fixed_derive(&any, (uint64_t)2 * 1000 * 1000, NULL), WCODEC_OK);
+    const bool wide = backend->products->wide_room(device, &any, 64) != 0;
+    if (!wide)
+        print_message("skipped: the device has no products of many vectors at once\n");
     begin(&p, &caller);
     for (unsigned i = 0; i < matrices; i++) {
         const uint64_t any = support_random(&p.seed);
-        multiply_wide(&p, 100 + any % 300, 300 + (any >> 16) % 1500, vectors[i % 7]);
+        const uint64_t columns = 300 + (any >> 16) % 1500;
+        /* Every second one has rows, and vectors may be, at multiples of 16 bytes. */
+        multiply_wide(&p, 100 + any % 300, i % 2 ? columns : columns / 8 * 8, vectors[i % 7], wide);
     }
-    for (unsigned i = 0; matrices > 20 && i < sizeof large / sizeof *large; i++)
-        multiply_wide(&p, large[i][0], large[i][1], large[i][2]);
+    for (unsigned i = 0; large && i < sizeof shapes / sizeof *shapes; i++)
+        multiply_wide(&p, shapes[i][0], shapes[i][1], shapes[i][2], wide);
     support_caller_end(backend, &caller);
 }
 

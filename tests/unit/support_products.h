@@ -14,10 +14,10 @@ void support_products(const struct wcodec_backend *backend, struct wcodec_device
 
 /* The same of many vectors at once by several work-groups that share vectors and columns (struct
  * wcodec_backend_products, wide_room()): matrices of some bands of 128 rows, and more tiles than
- * parts. More than 20 of them: also such as have more tiles for a work-group than it has stages,
- * and more rows than all work-groups at a time. */
+ * parts. large: also such as have more tiles for a work-group than it has stages, and more rows
+ * than all work-groups at a time; some seconds. */
 void support_products_wide(const struct wcodec_backend *backend, struct wcodec_device *device,
-                           unsigned matrices);
+                           unsigned matrices, bool large);
 
 /* A number of BF16, F16, F32, I8, U8, F8_E4M3 or F8_E5M2. */
 double support_number(wcodec_dtype dtype, const uint8_t *at);

@@ -68,14 +68,16 @@ static void test_conform(void **state)
         if (only_products || only_wide) {
             if (only_products)
                 support_products(backend, device, 40);
-            support_products_wide(backend, device, only_products ? 42 : 10);
+            support_products_wide(backend, device, only_products ? 42 : 10, only_products);
             backend->device_close(device);
             continue;
         }
         support_hostile(backend, device, small);
         support_flips(backend, device, small ? 1009 : 1);
-        if (!small)
+        if (!small) {
             support_far(backend, device, &listing);
+            support_products_wide(backend, device, 0, true);
+        }
         backend->device_close(device);
         for (unsigned k = 0; k < (small ? 1 : 8); k++)
             support_conform(backend, cuda, i);
