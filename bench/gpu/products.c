@@ -4,7 +4,7 @@
 /* Products with matrices at a fixed rate in a device's memory, by plugins of CUDA and OpenCL in
  * turn: Gaussian weights of deviation 0.02, bf16 vectors.
  *
- *   gpu-products PLUGIN.so... [-r REPEATS] [-s LOG2] [ROWSxCOLUMNS...]
+ *   gpu-products PLUGIN.so... [-r REPEATS] [-s LOG2] [-m VECTORS] [ROWSxCOLUMNS...]
  *
  * A chain has 16 matrices of their own (of the same numbers), more than the last cache holds. The
  * time is that of several chains, given to a queue without waiting, by the host's clock over their
@@ -14,7 +14,7 @@
  * pieces, straight from the code, without memory to work in (narrow: kernels of few vectors), and
  * with int8; and y = x W straight from the code and by it. WCODEC_CUDA_EARLY_LAUNCHES=0 gives
  * CUDA's plain launches, WCODEC_CUDA_WARPGROUPS=0 no kernels of many vectors. -s: shapes are
- * smaller by 2^LOG2. */
+ * smaller by 2^LOG2. -m, up to 16 times: so many vectors, and y = x W^T alone. */
 #include "registry/host.h"
 #include "bench/floats.h"
 #include "bench/random.h"
@@ -28,6 +28,7 @@ enum { PLUGINS = 4, CHAIN = 16, PRODUCTS = 320, REPEATS = 31, NUMBERS = 1 << 20,
 
 static const unsigned vectors[] = {1, 8, 16, 32, 64};
 enum { KINDS = sizeof vectors / sizeof *vectors, VECTORS = 64, TIMES = KINDS + 2 };
+enum { ASKED = 16, MOST = 4096 }; /* numbers of many vectors, and most of them */
 
 struct plugin {
     const char *name;
@@ -46,6 +47,8 @@ struct bench {
     struct wcodec_host host;
     struct plugin plugins[PLUGINS];
     unsigned plugin_count, repeats;
+    uint64_t many[ASKED]; /* that are asked for */
+    unsigned many_count;
     uint64_t rows, columns;
     const struct wcodec_fixed *fixed;
     uint8_t *data;
@@ -355,7 +358,7 @@ static void time_many(const struct dense *d)
 static void run_many(const struct bench *b, const struct plugin *p)
 {
     static const uint64_t many[] = {1, 8, 16, 32, 40, 64, 96, 128, 200, 256, 512, 1024, 2048, 4096};
-    enum { MOST = 4096, KINDS_OF_MANY = sizeof many / sizeof *many };
+    enum { KINDS_OF_MANY = sizeof many / sizeof *many };
     struct dense d = {.b = b, .p = p};
     const uint64_t longer = b->rows > b->columns ? b->rows : b->columns,
                    work = p->backend->products->dense_work(p->device);
@@ -372,7 +375,11 @@ static void run_many(const struct bench *b, const struct plugin *p)
         d.plain[i] = put(p, NULL, 2 * b->rows * b->columns);
         decode_piece(&d, i, 0, b->rows, d.plain[i]);
     }
-    for (unsigned k = 0; k < 2 * KINDS_OF_MANY; k++) {
+    for (unsigned k = 0; k < b->many_count; k++) {
+        d.vectors = b->many[k];
+        time_many(&d);
+    }
+    for (unsigned k = 0; b->many_count == 0 && k < 2 * KINDS_OF_MANY; k++) {
         d.transposed = k >= KINDS_OF_MANY;
         d.vectors = many[k % KINDS_OF_MANY];
         if (!d.transposed || d.vectors <= 128)
@@ -483,13 +490,17 @@ int main(int argc, char **argv)
     for (; first < argc && first <= PLUGINS && is_plugin(argv[first]); first++)
         open_plugin(&b, argv[first]);
     for (; first + 1 < argc && argv[first][0] == '-'; first += 2) {
+        const unsigned number = (unsigned)strtoul(argv[first + 1], NULL, 10);
         if (argv[first][1] == 'r')
-            b.repeats = (unsigned)strtoul(argv[first + 1], NULL, 10) % REPEATS | 1;
-        else
-            smaller = (unsigned)strtoul(argv[first + 1], NULL, 10);
+            b.repeats = number % REPEATS | 1;
+        else if (argv[first][1] == 's')
+            smaller = number;
+        else if (b.many_count < ASKED && number > 0 && number <= MOST)
+            b.many[b.many_count++] = number;
     }
     if (b.plugin_count == 0) {
-        fprintf(stderr, "usage: %s PLUGIN.so... [-r REPEATS] [-s LOG2] [ROWSxCOLUMNS...]\n",
+        fprintf(stderr,
+                "usage: %s PLUGIN.so... [-r REPEATS] [-s LOG2] [-m VECTORS] [ROWSxCOLUMNS...]\n",
                 argv[0]);
         return 2;
     }
