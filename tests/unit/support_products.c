@@ -357,12 +357,12 @@ void support_products_wide(const struct wcodec_backend *backend, struct wcodec_d
                                          {17000, 1300, 250},
                                          {300, 7000, 250}};
     struct products p = {.b = backend, .device = device, .seed = support_seed()};
-    struct wcodec_fixed any = {.columns = 1000, .bits = 2, .list = 4};
+    struct wcodec_fixed fixed = {.columns = 1000, .bits = 2, .list = 4};
     struct support_caller caller;
     if (backend->products->wide_room == NULL)
         return;
-    assert_int_equal(wcodec_fixed_derive(&any, (uint64_t)2 * 1000 * 1000, NULL), WCODEC_OK);
-    const bool wide = backend->products->wide_room(device, &any, 64) != 0;
+    assert_int_equal(wcodec_fixed_derive(&fixed, (uint64_t)2 * 1000 * 1000, NULL), WCODEC_OK);
+    const bool wide = backend->products->wide_room(device, &fixed, 64) != 0;
     if (!wide)
         print_message("skipped: the device has no products of many vectors at once\n");
     begin(&p, &caller);
