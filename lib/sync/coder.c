@@ -391,7 +391,7 @@ static bool takes(void *opaque, const struct wcodec_encode_settings *settings,
            what->size >> log2 >> wcodec_delta_tile_log2(settings, what->size >> log2) < TILES_MOST;
 }
 
-static wcodec_status settle(void *opaque, struct wcodec_coded *coded, wcodec_error *err)
+static wcodec_status set_base(void *opaque, struct wcodec_coded *coded, wcodec_error *err)
 {
     const struct wcodec_sync_coder *c = opaque;
     const wcodec_status status =
@@ -416,7 +416,7 @@ bool wcodec_sync_coder_init(struct wcodec_sync_coder *coder, struct wcodec_save_
                                                .takes = takes,
                                                .read = read,
                                                .code = code,
-                                               .settle = settle};
+                                               .set_base = set_base};
     coder->before = before;
     coder->after = after;
     return after->device != NULL && before->device == after->device &&

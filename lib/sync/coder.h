@@ -12,7 +12,7 @@
 struct wcodec_sync_coder {
     struct wcodec_write_coder write; /* what the writer gets; its `opaque` is this structure */
     struct wcodec_save_request *before, *after;
-    struct wcodec_delta_base base;     /* without bytes, and without a hash until it is written */
+    struct wcodec_delta_base base;     /* without bytes, and without a hash until set_base() */
     struct wcodec_background *hashing; /* NULL, or who has `hash` ready when it has ended */
     const uint8_t *hash;               /* of the base */
 };

@@ -108,12 +108,12 @@ static wcodec_status end_hashing(struct encoding *e, wcodec_error *err)
     return e->is_beside ? wcodec_background_wait(&e->hashing, err) : WCODEC_OK;
 }
 
-/* A failure to hash is told before anything is written. */
-static void name_base(struct encoding *e, struct wcodec_delta_base *base)
+/* Where it may still be hashed, the coder sets the hash before a delta is written. */
+static void name_base(const struct encoding *e, struct wcodec_delta_base *base)
 {
-    (void)end_hashing(e, NULL);
-    memcpy(base->hash, e->base, sizeof base->hash);
-    base->size = e->before->size;
+    *base = e->coder.base;
+    if (!e->codes_on_device)
+        memcpy(base->hash, e->base, sizeof base->hash);
 }
 
 static wcodec_status fetch(const wcodec_bases *bases, const struct wcodec_entry *what, uint8_t *dst,

@@ -216,6 +216,13 @@ static void release_pending(struct wcodec_write_batch *b)
     b->pending.count = 0;
 }
 
+static bool is_delta_without_base(const struct wcodec_write_batch *b,
+                                  const struct wcodec_write_batch_item *item)
+{
+    return b->coder != NULL && b->coder->set_base != NULL && item->is_coded &&
+           item->coded.coding == WCODEC_CODING_DELTA;
+}
+
 static void write_pending(void *argument)
 {
     struct wcodec_write_work *w = argument;
@@ -227,8 +234,8 @@ static void write_pending(void *argument)
         struct wcodec_write_batch_item *item = &b->pending.items[i];
         if (b->settings.lossy != WCODEC_LOSSY_NONE && item->is_coded)
             log_lossy(b, item);
-        if (item->by_coder && b->coder->settle != NULL)
-            status = b->coder->settle(b->coder->opaque, &item->coded, &error);
+        if (is_delta_without_base(b, item))
+            status = b->coder->set_base(b->coder->opaque, &item->coded, &error);
         if (status != WCODEC_OK)
             break;
         if (item->alias != UINT64_MAX)

@@ -39,7 +39,6 @@ struct wcodec_write_batch_item {
     uint8_t *approximation; /* NULL, or what a lossy tensor, or an alias of one, decodes to: until
                                it is hashed as part of the original */
     bool is_coded;
-    bool by_coder;         /* it was the coder who coded it */
     bool is_settled;       /* verified if that is asked for, and its payload hashed */
     uint64_t payload_hash; /* then; `what` is being read when it is found */
 };

@@ -136,7 +136,7 @@ static void code_by_coder(struct wcodec_write_work *w, size_t i)
     if (status == WCODEC_OK)
         status = b->coder->code(b->coder->opaque, &b->settings, &item->what,
                                 b->now.begin + item->at, &item->coded, &done, &error);
-    item->is_coded = item->by_coder = done;
+    item->is_coded = done;
     if (done)
         status = wcodec_coded_hash(b->context, b->output->original.leaf, &item->coded,
                                    &item->payload_hash, &error);

@@ -5,6 +5,7 @@
  * items equal entries before them. */
 #include "write/batch_work.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 
 /* The original's hash goes by these bytes; not where that is known, or by what is decoded. */
@@ -91,6 +92,7 @@ void wcodec_write_look(struct wcodec_write_work *w)
     b->now.bytes = NULL;
     if (b->dedup == NULL && b->output->hash_known)
         return;
+    WCODEC_ASSERT(b->coder->look != NULL);
     wcodec_run(b->context, look_task, w, wcodec_write_count_coders(b));
     atomic_store(&w->next, 0);
     for (size_t i = 0; i < b->now.count && !atomic_load(&w->failed); i++) {

@@ -49,9 +49,9 @@ struct wcodec_write_coder {
                           const struct wcodec_entry *what, uint64_t offset,
                           struct wcodec_coded *coded, bool *done, wcodec_error *err);
 
-    /* NULL, or what is called for each tensor that it coded before that is written, from one thread
-     * at a time: sets what was not known when it was coded. */
-    wcodec_status (*settle)(void *opaque, struct wcodec_coded *coded, wcodec_error *err);
+    /* NULL, or what is called for each delta before it is written, whoever coded it, from one
+     * thread at a time: sets its base's hash, which was not known when it was coded. */
+    wcodec_status (*set_base)(void *opaque, struct wcodec_coded *coded, wcodec_error *err);
 };
 
 #endif

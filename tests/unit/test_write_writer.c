@@ -7,8 +7,11 @@
 #include <limits.h>
 #include <string.h>
 
+#include "format/base_fetch.h"
 #include "format/safetensors.h"
+#include "core/error.h"
 #include "core/memory.h"
+#include "write/writer.h"
 
 /* Declared in this order; sizes in bytes. */
 static const struct tensor {
@@ -427,6 +430,96 @@ static void test_out_of_memory(void **state)
     assert_int_equal(allocator.balance, 0);
 }
 
+/* Bases that have all tensors, with other bytes at their ends, and a hash that is not known yet. */
+static bool has(const wcodec_bases *bases, const struct wcodec_entry *what)
+{
+    (void)bases, (void)what;
+    return true;
+}
+
+static wcodec_status fetch(const wcodec_bases *bases, const struct wcodec_entry *what, uint8_t *dst,
+                           struct wcodec_delta_base *base, wcodec_error *err)
+{
+    (void)bases, (void)err;
+    for (unsigned i = 0; i < TENSORS; i++) {
+        if (strcmp(tensors[i].name, what->name) != 0)
+            continue;
+        uint8_t *data = data_of(i);
+        memcpy(dst, data, tensors[i].size);
+        dst[tensors[i].size - 1]++;
+        free(data);
+    }
+    *base = (struct wcodec_delta_base){.size = 1000, .bytes = dst};
+    return WCODEC_OK;
+}
+
+static bool needs(const wcodec_bases *bases, const uint8_t base[16], const uint8_t hash[16])
+{
+    (void)bases, (void)base, (void)hash;
+    return false;
+}
+
+struct naming {
+    unsigned calls, fails_at;
+};
+
+static wcodec_status set_base(void *opaque, struct wcodec_coded *coded, wcodec_error *err)
+{
+    static const uint8_t hash[16] = {7};
+    struct naming *n = opaque;
+    assert_int_equal(coded->coding, WCODEC_CODING_DELTA);
+    wcodec_delta_set_base(coded->parameters, hash);
+    return ++n->calls == n->fails_at ? wcodec_fail(err, WCODEC_ERROR_DEVICE, "not hashed")
+                                     : WCODEC_OK;
+}
+
+/* A coder that takes no tensor, but has the hash of the base of those that the writer codes. */
+static wcodec_status write_deltas(wcodec_context *context, struct naming *n,
+                                  struct support_sink *sink, wcodec_error *err)
+{
+    const struct wcodec_base_fetch bases = {.has = has, .fetch = fetch, .needs = needs};
+    const struct wcodec_write_coder coder = {.opaque = n, .set_base = set_base};
+    wcodec_encode_options options;
+    wcodec_writer *writer = NULL;
+    wcodec_encode_options_init(&options);
+    options.bases = (const wcodec_bases *)(const void *)&bases;
+    wcodec_status status =
+        wcodec_writer_create(context, support_sink_write, sink, &options, &writer, err);
+    if (status == WCODEC_OK) {
+        wcodec_writer_set_coder(writer, &coder);
+        status = declare_all(writer, err);
+    }
+    for (unsigned i = 0; i < TENSORS && status == WCODEC_OK; i++) {
+        uint8_t *data = data_of(i);
+        status = wcodec_writer_data(writer, data, tensors[i].size, err);
+        free(data);
+    }
+    if (status == WCODEC_OK)
+        status = wcodec_writer_finish(writer, NULL, err);
+    wcodec_writer_destroy(writer);
+    return status;
+}
+
+/* Deltas that the writer codes get their base's hash when they are written, as the coder's do. */
+static void test_bases_named_late(void **state)
+{
+    (void)state;
+    wcodec_context *context = support_context(2, NULL);
+    for (unsigned fails_at = 0; fails_at < 3; fails_at++) {
+        struct naming n = {.fails_at = fails_at};
+        struct support_sink sink;
+        wcodec_error err = {0};
+        support_sink_init(&sink);
+        const wcodec_status status = write_deltas(context, &n, &sink, &err);
+        assert_int_equal(status, fails_at == 0 ? WCODEC_OK : WCODEC_ERROR_DEVICE);
+        assert_int_equal(n.calls, fails_at == 0 ? 2 : fails_at); /* of "w" and "large" */
+        if (fails_at != 0)
+            assert_string_equal(err.text, "not hashed");
+        support_sink_free(&sink);
+    }
+    wcodec_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_patterns_are_copied),
         cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_bases_named_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
