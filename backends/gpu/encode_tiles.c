@@ -8,7 +8,6 @@ enum {
      * second all warps are needed. */
     JOINED = 4,
     JOINED_ALONE = 1 << 13,
-    MANY = 1 << 12, /* tiles for which work-groups have more warps */
     ENCODER_GROUPS = 4
 };
 
@@ -22,7 +21,8 @@ const struct wcodec_tile_encoder_row wcodec_tile_encoder_rows[WCODEC_TILE_ENCODE
 };
 
 const struct wcodec_gpu_tiles_form wcodec_gpu_tiles_usual = {
-    WCODEC_GPU_TILES_WARPS, WCODEC_GPU_TILES_WARPS_MANY, WCODEC_CODER_COPIES_LOG2, false};
+    WCODEC_GPU_TILES_WARPS, WCODEC_GPU_TILES_WARPS_MANY, WCODEC_GPU_TILES_MANY,
+    WCODEC_CODER_COPIES_LOG2, false};
 
 static const struct wcodec_field *coded_field(const struct wcodec_tiling *t)
 {
@@ -153,8 +153,9 @@ int wcodec_gpu_code_tiles(const struct wcodec_tensor_coding *coding,
     const uint64_t tiles = coding->tiling->tiles,
                    ranges = (tiles >> wcodec_tensor_work(coding->tiling).range_log2) + 1;
     const unsigned kernel = kernel_of(coding->tiling, form->any);
-    const uint32_t warps =
-        tiles < MANY || kernel == WCODEC_TILE_ENCODER_code_any ? form->warps : form->many;
+    const uint32_t warps = tiles < form->many_from || kernel == WCODEC_TILE_ENCODER_code_any
+                               ? form->warps
+                               : form->many;
     struct wcodec_gpu_tiles l = {.kernel = kernel,
                                  .shared = WCODEC_GPU_TILES_SHARED_OF(warps, form->copies_log2),
                                  .arguments = arguments_of(coding, address)};

@@ -27,14 +27,16 @@ enum wcodec_tile_encoder_number {
 enum {
     WCODEC_GPU_TILES_WARPS = 8,
     WCODEC_GPU_TILES_WARPS_MANY = 16,
+    WCODEC_GPU_TILES_MANY = 1 << 12, /* tiles for which work-groups have that many */
     WCODEC_GPU_TILES_SHARED =
         WCODEC_GPU_TILES_SHARED_OF(WCODEC_GPU_TILES_WARPS_MANY, WCODEC_CODER_COPIES_LOG2)
 };
 
 /* How a device's kernels are made. */
 struct wcodec_gpu_tiles_form {
-    uint32_t warps;       /* of a work-group */
-    uint32_t many;        /* the same where tiles are coded that are enough for all of them */
+    uint32_t warps; /* of a work-group */
+    uint32_t many;  /* the same from so many tiles on: */
+    uint32_t many_from;
     uint32_t copies_log2; /* of the table */
     bool any;             /* code_any for every tensor */
 };
