@@ -282,9 +282,10 @@ static wcodec_status check(struct wcodec_sync_apply *a, wcodec_error *err)
         wcodec_run_beside(a->context, check_message, check_weights, &c);
     else
         check_message(&c);
-    if (err != NULL)
+    const wcodec_status status = c.message != WCODEC_OK ? c.message : c.weights;
+    if (err != NULL && status != WCODEC_OK)
         *err = c.message != WCODEC_OK ? c.message_error : c.weights_error;
-    return c.message != WCODEC_OK ? c.message : c.weights;
+    return status;
 }
 
 static wcodec_status apply_all(struct wcodec_sync_apply *a, wcodec_error *err)
