@@ -86,14 +86,16 @@ static inline void wcodec_delta_encode_options_init(wcodec_delta_encode_options 
  * multiples of 16 are hashed, compared and coded there, where no more than one element in 16
  * differs in any tile of 16384 or 65536; only streams and 40 bytes a tile come to the host, in
  * pinned memory, of up to 16 tensors at once, which have 512 MiB together or are one that is
- * larger. On the device that takes a quarter of them at most (3 sixteenths of elements of 16 bits
- * and more), and twice the streams. A thread beside the context's hashes them meanwhile, unless
- * progress is asked for or the context has one thread only or an executor of the caller's. Of any
- * other tensor, and with a limit of memory of all, it and the one it is matched with are brought to
- * the host at a time; WCODEC_LOG_INFO says why. Memory beside that: as a writer takes
- * (wcodec/writer.h), payloads of up to 1 GiB of those tensors, and the message. A device keeps up
- * to 512 MiB of pinned memory, and as much of its own, for the next calls, of loading and saving,
- * too.
+ * larger. On the device each takes a quarter of its size at most (3 sixteenths of elements of 16
+ * bits and more), and twice its streams. The former stays until the call returns: each MiB of
+ * `host_memory` through which tensors came has as much as the largest of these took. A thread
+ * beside the context's hashes tensors meanwhile, unless progress is asked for or the context has
+ * one thread only or an executor of the caller's. Of any other tensor, and with a limit of memory
+ * of all, it and the one it is matched with are brought to the host at a time; WCODEC_LOG_INFO says
+ * why. Memory beside that: as a writer takes (wcodec/writer.h), the message, and payloads of the
+ * tensors that are coded and of those before them that are written, each 512 MiB together or one
+ * that is larger. A device keeps up to 512 MiB of pinned memory, and as much of its own, for the
+ * next calls, of loading and saving, too.
  *
  * Unless options->encode says no_verify, streams are decoded by the device that made them, and
  * compared with what it found to differ; that it found all is proven by the receiver, who compares
