@@ -264,6 +264,15 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
 WCODEC_API uint64_t wcodec_resident_linear_work(const wcodec_resident *resident, uint64_t i,
                                                 uint64_t rows);
 
+/** Is it faster to let wcodec_resident_linear() multiply so many rows of x of BF16 by tensor i,
+ * which a device has, without scales, straight from its code (y = x W^T with as much work as
+ * wcodec_resident_linear_work() says, CODED with x and its stride multiples of 16; transposed not
+ * 0: y = x W), than to decode the tensor and multiply by a library such as cuBLASLt? For callers
+ * that have one. 1: yes, and it does so; 0: no, or nothing of the device takes it straight from the
+ * code, or there is no such tensor. Measured on CUDA devices. Never fails. */
+WCODEC_API int wcodec_resident_linear_straight(const wcodec_resident *resident, uint64_t i,
+                                               uint64_t rows, int transposed);
+
 /** Multiply by tensor i, a matrix of BF16, F16, F32, I8, U8, F8_E4M3 or F8_E5M2, without decoding
  * it to memory as a whole. What is CODED or FIXED is decoded once for 128 rows of x (fewer where
  * they have more than 2^15 elements).

@@ -126,11 +126,11 @@ enum { TALL_ROWS = 8192 };
 
 static uint64_t most_straight(const wcodec_resident *resident,
                               const struct wcodec_resident_item *named,
-                              const struct wcodec_resident_item *item, const wcodec_linear *l)
+                              const struct wcodec_resident_item *item, bool transposed)
 {
     if (item->form == WCODEC_RESIDENT_CODED)
         return CODED_MOST;
-    if (l->transposed)
+    if (transposed)
         return resident->device->backend->products->transposed_most(resident->device->device,
                                                                     &item->fixed.plan);
     return named->shape[0] >= TALL_ROWS ? TALL_MOST : FIXED_MOST;
@@ -167,21 +167,45 @@ uint64_t wcodec_resident_linear_work(const wcodec_resident *resident, uint64_t i
     return wide_room(resident, named, item, rows);
 }
 
-/* Is there a kernel for it that takes the matrix as it is kept: of BF16 at a fixed rate, or coded
- * in the order of products? */
+/* Is there a kernel that takes the matrix as it is kept: of BF16 at a fixed rate, or coded in the
+ * order of products, where x is aligned? */
+static bool has_kernel(const wcodec_resident *resident, const struct wcodec_resident_item *named,
+                       const struct wcodec_resident_item *item, bool transposed, bool aligned)
+{
+    if (named->rank != 2 || named->dtype != WCODEC_DTYPE_BF16)
+        return false;
+    if (item->form == WCODEC_RESIDENT_FIXED)
+        return item->fixed.plan.columns == named->shape[1];
+    return item->form == WCODEC_RESIDENT_CODED && item->columns == named->shape[1] &&
+           resident->device->backend->products->kept_work(item->kept) != 0 && !transposed &&
+           aligned;
+}
+
+/* Is a product made by such a kernel? */
 static bool is_straight(const wcodec_resident *resident, const struct wcodec_resident_item *named,
                         const struct wcodec_resident_item *item, const wcodec_linear *l)
 {
-    const bool fixed =
-        item->form == WCODEC_RESIDENT_FIXED && item->fixed.plan.columns == named->shape[1];
-    const bool coded = item->form == WCODEC_RESIDENT_CODED && item->columns == named->shape[1] &&
-                       resident->device->backend->products->kept_work(item->kept) != 0 &&
-                       !l->transposed && (uintptr_t)l->x % 16 == 0 && l->x_stride % 16 == 0;
-    return named->dtype == WCODEC_DTYPE_BF16 && l->x_dtype == WCODEC_DTYPE_BF16 &&
-           l->scales == NULL && (fixed || coded) &&
+    const bool transposed = l->transposed != 0,
+               aligned = (uintptr_t)l->x % 16 == 0 && l->x_stride % 16 == 0;
+    return l->x_dtype == WCODEC_DTYPE_BF16 && l->scales == NULL &&
+           has_kernel(resident, named, item, transposed, aligned) &&
            (resident->library == NULL || resident->decoded == NULL ||
-            l->rows <= most_straight(resident, named, item, l) ||
+            l->rows <= most_straight(resident, named, item, transposed) ||
             is_wide(resident, named, item, l));
+}
+
+int wcodec_resident_linear_straight(const wcodec_resident *resident, uint64_t i, uint64_t rows,
+                                    int transposed)
+{
+    const struct wcodec_resident_item *named = NULL, *item = NULL;
+    const bool turned = transposed != 0;
+    if (wcodec_resident_item(resident, i, &named, &item, NULL) != WCODEC_OK ||
+        resident->device == NULL || rows == 0 || rows > UINT32_MAX ||
+        wcodec_resident_alive(resident, NULL) != WCODEC_OK ||
+        !has_kernel(resident, named, item, turned, true))
+        return 0;
+    return rows <= most_straight(resident, named, item, turned) ||
+           (!turned && wide_room(resident, named, item, rows) != 0);
 }
 
 static wcodec_status check_operands(const wcodec_linear *l, wcodec_error *err)

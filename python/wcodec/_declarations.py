@@ -1963,6 +1963,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_resident_check": (c_int, (c_void_p, POINTER(wcodec_error))),
     "wcodec_linear_init_size": (None, (POINTER(wcodec_linear), c_size_t)),
     "wcodec_resident_linear_work": (c_uint64, (c_void_p, c_uint64, c_uint64)),
+    "wcodec_resident_linear_straight": (c_int, (c_void_p, c_uint64, c_uint64, c_int)),
     "wcodec_resident_linear": (c_int, (c_void_p, c_uint64, POINTER(wcodec_linear), POINTER(wcodec_error))),
     "wcodec_resident_destroy": (None, (c_void_p,)),
     "wcodec_vectors_options_init_size": (None, (POINTER(wcodec_vectors_options), c_size_t)),

@@ -106,7 +106,7 @@ class Resident:
                 fixed rate where that is for the tensor, made for devices: on the CPU neither;
                 "auto": matrices of BF16 and F16 coded where that takes 7/8 of their bytes or less,
                 all else plain. On a device "auto" is "fixed"; "coded" is decoded there, and on
-                CUDA's up to 16 vectors are multiplied straight from files of tune="compute", all
+                CUDA's up to 32 vectors are multiplied straight from files of tune="compute", all
                 else is decoded first.
             framework: "np" or "pt": what decode() and gather() give where no argument says it.
             threads: None: WCODEC_THREADS, else one for each core.
@@ -424,10 +424,12 @@ class Resident:
 
         W is decoded piece by piece. Sums are binary32, in an order that wcodec/resident.h defines:
         the result is the same in every form, with any number of threads, on every machine. On a
-        device up to 32 vectors of BF16 (16 of F16, 10 of F32), four times as many by 8192 rows and
-        more, and if transposed half as many by 8192 columns and more, are multiplied straight from
-        the fixed rate, with the error that resident.h says. For more, for other forms, and with
-        scales, torch multiplies by W, at most 128 MiB of it decoded at a time.
+        CUDA device up to 64 vectors of BF16 (32 of F16, 21 of F32), 128 by 8192 rows and more, are
+        multiplied straight from the fixed rate, of compute capability 9.0 up to 128, or 256 by 2^25
+        elements; if transposed, up to 16 there, and by 8192 columns and more elsewhere: whatever
+        wcodec_resident_linear_straight() says is faster, with the error that resident.h says. For
+        more, for other forms, and with scales, torch multiplies by W, at most 128 MiB of it decoded
+        at a time.
 
         Args:
             name: W, of BF16, F16, F32, I8, U8, F8_E4M3 or F8_E5M2.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Resident tensors in the memory of a CUDA device, by tensors of torch and its streams.
 
-Matrices at a fixed rate multiply few vectors straight from their code; for more, and for all that
-is plain, torch multiplies."""
+Vectors are multiplied straight from a matrix's code where the library says that this is faster;
+else torch multiplies."""
 
 from __future__ import annotations
 
@@ -26,16 +26,6 @@ from ._resident import PRODUCTS
 if TYPE_CHECKING:
     from ._resident import Resident, ResidentInfo, _Made
 
-VECTORS = 32
-"""Most that a product straight from the code takes: for more, decoding first is faster, unless the
-library works in memory of its own then (wcodec_resident_linear_work())."""
-TALL_ROWS, TALL_VECTORS = 8192, 128
-"""The same of matrices with so many rows, of which launches take 64 vectors."""
-CODED_VECTORS = 16
-"""The same of one that is as in the file."""
-TRANSPOSED_VECTORS = 16
-"""The same of y = x W, with so many columns at least: less would leave most of a device idle."""
-TRANSPOSED_COLUMNS = 8192
 DECODED_AT_ONCE = 128 << 20
 """Bytes of a matrix that are decoded for torch's product."""
 
@@ -90,12 +80,6 @@ def _like(request: Request) -> torch.Tensor:
     return empty(request, torch.device("meta"))
 
 
-def _most_vectors(info: ResidentInfo, transposed: bool) -> int:
-    if transposed:
-        return TRANSPOSED_VECTORS
-    return TALL_VECTORS if info.shape[0] >= TALL_ROWS else VECTORS
-
-
 def _split(x: torch.Tensor) -> torch.Tensor:
     """[parts, vectors, k] of BF16 whose sum is x, [vectors, k]. What is not finite is in the first
     of them alone."""
@@ -135,7 +119,6 @@ class Device:
         self._plain: dict[str, torch.Tensor] = {}
         self._outside = torch.zeros((), dtype=torch.int64, device=device)  # of plain tables
         self._outside_seen = 0
-        self._to_decode: set[str] = set()  # of form coded, without products
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -397,56 +380,19 @@ class Device:
             raise self.resident._wrong(info.name, "y = x W takes no bias")
         kind = given.dtype if out is None else out.dtype
         vectors = elements(shape[:-1]) * _PARTS[given.dtype]
-        if (
-            self._is_straight(made, info, vectors, transposed)
-            and (not transposed or k >= TRANSPOSED_COLUMNS)
-            and scales is None
-            and info.form == "fixed"
-            and info.dtype == "BF16"
-            and k == self._columns(info)
-            and n
-        ):
+        if scales is None and self._is_straight(made, info, vectors, transposed):
             y = self._multiply(made, info, given, bias, kind, transposed).view(shape)
-        elif (
-            0 < vectors <= CODED_VECTORS
-            and not transposed
-            and scales is None
-            and info.form == "coded"
-            and info.dtype == "BF16"
-            and info.name not in self._to_decode
-        ):
-            y = self._multiply_coded(made, info, given, bias, kind).view(shape)
         elif transposed:
             y = self._transposed(made, info, given, scales, kind)
         else:
             y = self._by_torch(made, info, given, bias, scales, kind)
         return y if out is None else out.copy_(y)
 
-    def _work(self, made: _Made, info: ResidentInfo, vectors: int) -> int:
-        """Bytes in which so many vectors are multiplied straight from the code at once."""
-        return int(lib.wcodec_resident_linear_work(made.handle, info.number, vectors))
-
     def _is_straight(self, made: _Made, info: ResidentInfo, vectors: int, transposed: bool) -> bool:
-        """Whether decoding would be slower, if it is a matrix at a fixed rate."""
-        return vectors > 0 and (
-            vectors <= _most_vectors(info, transposed)
-            or (not transposed and self._work(made, info, vectors) != 0)
+        """Whether the library multiplies so many by the code faster than torch after decoding."""
+        return bool(
+            lib.wcodec_resident_linear_straight(made.handle, info.number, vectors, transposed)
         )
-
-    def _multiply_coded(
-        self,
-        made: _Made,
-        info: ResidentInfo,
-        x: torch.Tensor,
-        bias: torch.Tensor | None,
-        kind: torch.dtype,
-    ) -> torch.Tensor:
-        """Straight from what the file has in the order of products, or by decoding."""
-        try:
-            return self._multiply(made, info, x, bias, kind)
-        except UnsupportedError:
-            self._to_decode.add(info.name)
-            return self._by_torch(made, info, x, bias, None, kind)
 
     def _vector(
         self, info: ResidentInfo, tensor: Any, what: str, shapes: list[tuple[int, ...]]
@@ -513,7 +459,9 @@ class Device:
         if bias is not None:
             linear.bias, linear.bias_dtype = bias.data_ptr(), _NUMBERS[bias.dtype]
         linear.queue = self._stream()
-        size = self._work(made, info, count) if count > VECTORS and not transposed else 0
+        size = 0
+        if not transposed:
+            size = int(lib.wcodec_resident_linear_work(made.handle, info.number, count))
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         if work is not None:
             linear.work, linear.work_size = work.data_ptr(), size

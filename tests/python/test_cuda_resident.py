@@ -278,21 +278,25 @@ def test_transposed_and_scaled_products(resident, weights):
     assert near(got, z, weights["int8"].double() * scales.double()[:, None])
 
 
-def test_few_vectors_are_multiplied_without_decoding(resident, weights, monkeypatch):
+def test_few_vectors_are_multiplied_without_decoding(resident, weights, tmp_path, monkeypatch):
     def decoded(*_):
         raise AssertionError("a matrix was decoded")
 
     monkeypatch.setattr(type(resident._device), "_pieces", decoded)
-    monkeypatch.setattr("wcodec._resident_cuda.TRANSPOSED_COLUMNS", K)
-    for dtype, most in (torch.bfloat16, 16), (torch.float16, 8), (torch.float32, 5):
-        for vectors in 1, most:
-            x = normal(vectors, N, seed=vectors, dtype=dtype)
-            y = resident.linear("w", x, transposed=True)
-            assert y.dtype == dtype and near(y, x, weights["w"].T)
-    x = normal(32, K, seed=3)
+    w = normal(32, 8192, seed=31) / 16
+    save_file({"w": w.cpu()}, tmp_path / "wide.wcodec")
+    with wcodec.Resident(tmp_path / "wide.wcodec", device=ON, framework="pt") as wide:
+        for dtype, most in (torch.bfloat16, 16), (torch.float16, 8), (torch.float32, 5):
+            for vectors in 1, most:
+                x = normal(vectors, 32, seed=vectors, dtype=dtype)
+                y = wide.linear("w", x, transposed=True)
+                assert y.dtype == dtype and near(y, x, w.T)
+        with pytest.raises(AssertionError, match="was decoded"):
+            wide.linear("w", normal(17, 32), transposed=True)
+    x = normal(64, K, seed=3)
     assert near(resident.linear("w", x), x, weights["w"])
     with pytest.raises(AssertionError, match="was decoded"):
-        resident.linear("w", normal(17, N), transposed=True)
+        resident.linear("w", normal(257, K))
 
 
 @on_cuda

@@ -158,6 +158,23 @@ static void check_transposed(const wcodec_resident *r, const wcodec_resident *ho
     free(x);
 }
 
+/* What is said to be faster straight from the code: few vectors, with `wide` any of y = x W^T. */
+static void check_straight(const wcodec_resident *r, const wcodec_resident *host, uint64_t i,
+                           const wcodec_resident_tensor *t, bool wide)
+{
+    const bool is =
+        t->form == WCODEC_RESIDENT_FIXED && t->dtype == WCODEC_DTYPE_BF16 && t->rank == 2;
+    for (int transposed = 0; transposed < 2; transposed++)
+        assert_int_equal(wcodec_resident_linear_straight(host, i, 1, transposed), 0);
+    assert_int_equal(wcodec_resident_linear_straight(r, i, 0, 0), 0);
+    assert_int_equal(wcodec_resident_linear_straight(r, i, 1, 0), is);
+    assert_int_equal(wcodec_resident_linear_straight(r, i, 64, 0), is);
+    assert_int_equal(wcodec_resident_linear_straight(r, i, 129, 0), is && wide);
+    assert_int_equal(wcodec_resident_linear_straight(r, i, (uint64_t)1 << 32, 0), 0);
+    assert_int_equal(wcodec_resident_linear_straight(r, i, 16, 1), is && wide);
+    assert_int_equal(wcodec_resident_linear_straight(r, i, 17, 1), 0);
+}
+
 /* The same numbers by the CPU, whose order of sums is another. */
 static void check_product(const wcodec_resident *r, const wcodec_resident *host, uint64_t i,
                           const wcodec_resident_tensor *t)
@@ -232,6 +249,7 @@ static void test_all(void **state)
         if (support_models[i].fixed)
             assert_int_equal(t.form, WCODEC_RESIDENT_FIXED);
         assert_true(t.form != WCODEC_RESIDENT_CODED);
+        check_straight(r, host, i, &t, false);
         if (t.form == WCODEC_RESIDENT_FIXED) {
             fixed++;
             assert_int_equal(t.native, 0);
@@ -318,6 +336,7 @@ static void test_work(void **state)
                        size = wcodec_resident_linear_work(r, i, vectors);
         assert_int_equal(wcodec_resident_linear_work(host, i, VECTORS), 0);
         assert_int_equal(wcodec_resident_linear_work(r, i, 1), 0);
+        check_straight(r, host, i, &t, true);
         if (t.form != WCODEC_RESIDENT_FIXED || t.dtype != WCODEC_DTYPE_BF16 || t.rank != 2)
             assert_int_equal(size, 0);
         if (size == 0)
@@ -333,6 +352,7 @@ static void test_work(void **state)
     }
     assert_true(wide > 0);
     assert_int_equal(wcodec_resident_linear_work(r, SUPPORT_RESIDENT_TENSORS, VECTORS), 0);
+    assert_int_equal(wcodec_resident_linear_straight(r, SUPPORT_RESIDENT_TENSORS, 1, 0), 0);
     wcodec_resident_destroy(host);
     wcodec_resident_destroy(r);
     free(work);
@@ -412,6 +432,12 @@ static void test_coded(void **state)
             if (tunes[k] == WCODEC_TUNE_COMPUTE && strcmp(t.name, "deep") == 0) {
                 check_product(r, host, i, &t);
                 products++;
+            }
+            if (strcmp(t.name, "deep") == 0) {
+                const bool is = tunes[k] == WCODEC_TUNE_COMPUTE;
+                assert_int_equal(wcodec_resident_linear_straight(r, i, 32, 0), is);
+                assert_int_equal(wcodec_resident_linear_straight(r, i, 33, 0), 0);
+                assert_int_equal(wcodec_resident_linear_straight(r, i, 1, 1), 0);
             }
             coded += t.form == WCODEC_RESIDENT_CODED;
             if (t.alias_of == UINT64_MAX && t.form == WCODEC_RESIDENT_CODED)
