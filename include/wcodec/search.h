@@ -299,9 +299,8 @@ typedef struct wcodec_vectors_compact_options {
     /** Set by wcodec_vectors_compact_options_init(). */
     size_t struct_size;
     /** Segments are merged to such of at most so many vectors, 1 to 2^32 - 2, and no more than the
-     * context's limit of memory has room for, which holds one of them at a time: d + 32 bytes a
-     * vector. A segment for which there is no room stays as it is, with what was removed from it,
-     * and the log says so. Default: 2^20. */
+     * context's limit of memory has room for. A segment for which there is no room stays as it is;
+     * if some were removed from it, they stay too, and the log says so. Default: 2^20. */
     uint64_t max_rows;
     /** 1 (fast) to 9 (small), as in wcodec_encode_options. 0, the default: 3. */
     int level;
@@ -349,8 +348,13 @@ typedef struct wcodec_vectors_compact_report {
  *
  * New segments are written and synced before the manifest is replaced by rename, and old ones are
  * removed after it: whatever happens, the store is as before or as afterwards. Who has it open
- * searches on, and who is about to open it begins again. Takes, beside the merged segment, the
- * segment that is read, and 16 bytes for each anchor. `options` and `report` may be NULL.
+ * searches on, and who is about to open it begins again. `options` and `report` may be NULL.
+ *
+ * The limit of memory counts a merged segment, d + 12 bytes a vector that is left and 2 * d + 20 an
+ * anchor, of which there are no more than vectors, and beside it the largest segment that is read
+ * for it, 20 bytes a vector and 8 * d + 8 an anchor, or if they take more the merged ids or anchors
+ * once more, 8 bytes and 2 * d; it does not count buffers of some MiB. Before that, 16 bytes for
+ * each anchor of segments that can be copied are taken: more are WCODEC_ERROR_LIMIT.
  *
  * Returns what wcodec_vectors_store_add() does. */
 WCODEC_API wcodec_status wcodec_vectors_store_compact(wcodec_context *context, const char *path,

@@ -19,7 +19,12 @@
 enum {
     MAX_ROWS = 1 << 20,
     LEVEL = 3,
-    ROW = 32 /* bytes of a row that is copied, beside its residuals: where it is read and written */
+    /* Bytes, beside elements. */
+    ROW = 12, /* of a merged row: its index and id */
+    GAP = 8,
+    ANCHOR = 20,     /* of a merged anchor: its scale, and at most four slots of a table */
+    READ_ROW = 20,   /* of a row that is read: its index, its id and the gap before it */
+    READ_ANCHOR = 8, /* of an anchor that is read: its scale and number */
 };
 
 static const wcodec_vectors_compact_options defaults = {.struct_size = sizeof defaults,
@@ -51,7 +56,6 @@ struct plan {
     size_t seen_count;
     struct wcodec_manifest_entry *entries; /* of the new manifest */
     size_t count;
-    uint64_t most;    /* rows that memory has room for */
     bool is_replaced; /* the manifest, in memory */
 };
 
@@ -60,10 +64,47 @@ static uint64_t left_of(const struct wcodec_manifest_entry *entry)
     return entry->rows - entry->removed;
 }
 
-/* There is no room for a copy: it stays as it is. */
-static bool is_too_large(const struct plan *plan, const struct wcodec_manifest_entry *entry)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-    return entry->rows > plan->most;
+    return a > b ? a : b;
+}
+
+/* Segments that become one, or none, from `begin` on. */
+struct run {
+    size_t begin, end;
+    size_t some; /* that have rows left */
+    uint64_t rows, removed, anchors;
+    uint64_t most_rows, most_anchors; /* of one segment */
+    bool is_kept;                     /* one that stays as it is */
+    bool is_large;                    /* for there is no room for a copy */
+};
+
+/* And segment i, which has rows left. */
+static struct run with(const struct plan *plan, const struct run *run, size_t i)
+{
+    const struct wcodec_manifest_entry *entry = &plan->change->manifest.entries[i];
+    const uint64_t anchors = plan->segments[i].anchors;
+    struct run more = *run;
+    more.end = i + 1;
+    more.some++;
+    more.rows += left_of(entry);
+    more.removed += entry->removed;
+    more.anchors += anchors;
+    more.most_rows = larger(entry->rows, run->most_rows);
+    more.most_anchors = larger(anchors, run->most_anchors);
+    return more;
+}
+
+/* Is there memory for what is merged, and beside it for a segment that is read, or a tensor that is
+ * written? */
+static bool fits(const struct plan *plan, const struct run *run)
+{
+    const uint64_t d = plan->change->manifest.d,
+                   anchors = run->anchors < run->rows ? run->anchors : run->rows,
+                   merged = run->rows * (d + ROW) + anchors * (2 * d + ANCHOR),
+                   read = run->most_rows * READ_ROW + run->most_anchors * (8 * d + READ_ANCHOR),
+                   written = larger(run->rows * GAP, anchors * 2 * d);
+    return merged + larger(read, written) <= plan->change->context->limits.max_memory;
 }
 
 static size_t family_of(const struct plan *plan, size_t i)
@@ -86,8 +127,9 @@ static wcodec_status note_anchors(struct plan *plan, size_t i,
     const wcodec_allocator *allocator = &plan->change->context->allocator;
     const uint64_t limit = plan->change->context->limits.max_memory;
     const size_t d = (size_t)file->d, count = plan->seen_count + (size_t)file->m;
-    if (file->m > limit / (d * sizeof(float)) || count > limit / sizeof *plan->seen)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "anchors larger than the limit of memory");
+    if (count > limit / sizeof *plan->seen)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "%zu anchors are more than the limit of memory",
+                           count);
     struct seen *seen = wcodec_realloc_array(allocator, plan->seen, count, sizeof *seen);
     float *anchors = wcodec_alloc_array(allocator, file->m, d * sizeof *anchors),
           *scales = wcodec_alloc_array(allocator, file->m, sizeof *scales);
@@ -106,7 +148,7 @@ static wcodec_status note_anchors(struct plan *plan, size_t i,
     return status;
 }
 
-/* Read the anchors of all segments, and find the families. */
+/* Read the anchors of all segments that can be copied, and find the families. */
 static wcodec_status survey(struct plan *plan, wcodec_error *err)
 {
     const struct wcodec_manifest *m = &plan->change->manifest;
@@ -120,8 +162,10 @@ static wcodec_status survey(struct plan *plan, wcodec_error *err)
         plan->segments[i] =
             (struct segment){.family = i, .anchors = file.m, .coded_size = file.coded_size};
         plan->report.size_before += file.coded_size;
-        status = wcodec_segment_name(plan->change, &m->entries[i],
-                                     note_anchors(plan, i, &file, err), err);
+        const struct run alone = with(plan, &(struct run){.begin = i}, i);
+        if (fits(plan, &alone))
+            status = note_anchors(plan, i, &file, err);
+        wcodec_segment_name(plan->change, &m->entries[i], status, err);
         wcodec_reader_close(reader);
     }
     if (status != WCODEC_OK)
@@ -133,44 +177,33 @@ static wcodec_status survey(struct plan *plan, wcodec_error *err)
         if (plan->seen[i].hash == plan->seen[i - 1].hash)
             plan->segments[family_of(plan, plan->seen[i].segment)].family =
                 family_of(plan, plan->seen[i - 1].segment);
+    wcodec_free(&plan->change->context->allocator, plan->seen);
+    plan->seen = NULL;
     return WCODEC_OK;
 }
-
-/* Segments that become one, or none, from `begin` on. */
-struct run {
-    size_t begin, end;
-    size_t some; /* that have rows left */
-    uint64_t rows, anchors;
-    bool is_kept;  /* one that stays as it is */
-    bool is_large; /* for there is no room for a copy */
-};
 
 static struct run find_run(const struct plan *plan, size_t begin)
 {
     const struct wcodec_manifest *m = &plan->change->manifest;
     struct run run = {.begin = begin, .end = begin};
-    const uint64_t most = plan->options.max_rows < plan->most ? plan->options.max_rows : plan->most;
     size_t family = 0;
-    uint64_t removed = 0;
-    for (; run.end < m->count; run.end++) {
-        const uint64_t left = left_of(&m->entries[run.end]);
-        if (left == 0)
+    for (size_t i = begin; i < m->count; i++) {
+        if (left_of(&m->entries[i]) == 0) {
+            run.end = i + 1;
             continue;
-        if (run.some != 0 && (family_of(plan, run.end) != family || left > most - run.rows ||
-                              is_too_large(plan, &m->entries[run.end])))
-            break;
-        family = family_of(plan, run.end);
-        run.some++;
-        run.rows += left;
-        run.anchors += plan->segments[run.end].anchors;
-        removed += m->entries[run.end].removed;
-        run.is_large = is_too_large(plan, &m->entries[run.end]);
-        if (run.rows >= most || run.is_large) {
-            run.end++;
-            break;
         }
+        const struct run more = with(plan, &run, i);
+        const bool is_large = !fits(plan, &more);
+        if (run.some != 0 &&
+            (family_of(plan, i) != family || more.rows > plan->options.max_rows || is_large))
+            break;
+        family = family_of(plan, i);
+        run = more;
+        run.is_large = is_large;
+        if (run.rows >= plan->options.max_rows || is_large)
+            break;
     }
-    run.is_kept = run.some == 1 && (removed == 0 || run.is_large);
+    run.is_kept = run.some == 1 && (run.removed == 0 || run.is_large);
     return run;
 }
 
@@ -263,7 +296,6 @@ static wcodec_status compact(struct plan *plan, wcodec_error *err)
     plan->entries = wcodec_alloc_array(allocator, m->count, sizeof *plan->entries);
     if (plan->segments == NULL || plan->entries == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu segments", m->count);
-    plan->most = plan->change->context->limits.max_memory / (m->d + ROW);
     plan->report.segments_before = m->count;
     for (size_t i = 0; i < m->count; i++) {
         plan->report.rows += left_of(&m->entries[i]);

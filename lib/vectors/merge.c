@@ -120,21 +120,13 @@ static wcodec_status read_source(struct merging *g, struct source *s, wcodec_err
 static wcodec_status take_source(struct merging *g, struct source *s, wcodec_error *err)
 {
     const wcodec_allocator *allocator = g->allocator;
-    const uint64_t n = s->file.n, m = s->file.m, most = g->d < PIECE ? PIECE / g->d : 1,
-                   limit = g->merge->change->context->limits.max_memory;
+    const uint64_t n = s->file.n, m = s->file.m, most = g->d < PIECE ? PIECE / g->d : 1;
     wcodec_status status;
     if (m > g->room)
         return wcodec_segment_name(
             g->merge->change, s->entry,
             wcodec_fail(err, WCODEC_ERROR_CORRUPT, "has changed while it was read"), err);
     g->room -= m;
-    /* Ids and the gaps before them, indices. Anchors were looked at before. */
-    if (n > limit / (2 * sizeof *s->ids + sizeof *s->indices))
-        return wcodec_segment_name(
-            g->merge->change, s->entry,
-            wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                        "%" PRIu64 " vectors are more than the limit of memory", n),
-            err);
     s->room = (size_t)(most < n ? most : n);
     s->wide = wcodec_alloc_array(allocator, m, g->d * sizeof *s->wide);
     s->scales = wcodec_alloc_array(allocator, m, sizeof *s->scales);
@@ -258,16 +250,10 @@ static wcodec_status write_merged(struct merging *g, uint64_t file,
 static wcodec_status allocate(struct merging *g, wcodec_error *err)
 {
     const wcodec_allocator *allocator = g->allocator;
-    const uint64_t n = g->merge->rows, m = g->merge->room < n ? g->merge->room : n,
-                   limit = g->merge->change->context->limits.max_memory;
+    const uint64_t n = g->merge->rows, m = g->merge->room < n ? g->merge->room : n;
     g->slots = 2;
     while (g->slots < 2 * m)
         g->slots *= 2;
-    if (n > limit / (g->d + sizeof *g->indices + sizeof *g->ids) ||
-        m > limit / (g->d * sizeof *g->anchors))
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                           "%" PRIu64 " vectors as one segment are more than the limit of memory",
-                           n);
     g->anchors = wcodec_alloc_array(allocator, m, g->d * sizeof *g->anchors);
     g->scales = wcodec_alloc_array(allocator, m, sizeof *g->scales);
     g->slot = wcodec_alloc_zeroed(allocator, g->slots * sizeof *g->slot);

@@ -225,7 +225,8 @@ class VectorStore:
     ) -> Compacted:
         """Merge segments, and drop the vectors that were removed. Ids stay, and so does what a
         search finds among all; `probes` counts once for what is merged. Segments whose anchors were
-        trained apart stay apart.
+        trained apart stay apart. A merged segment is in memory while it is written, a byte
+        and more an element: no limit of memory is set here, and `max_rows` says how large it gets.
 
         Args:
             max_rows: of a merged segment, 1 to 2^32 - 2 (None: 2^20).

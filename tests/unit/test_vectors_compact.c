@@ -278,12 +278,35 @@ static void note_large(void *opaque, wcodec_log_level level, const char *text)
     *told |= strstr(text, "is too large to be copied") != NULL;
 }
 
+/* Compact within so many bytes: was a segment too large? */
+static bool compact_within(uint64_t max_memory, wcodec_vectors_compact_report *report)
+{
+    bool told = false;
+    wcodec_context *little;
+    wcodec_options options;
+    wcodec_error err;
+    wcodec_options_init(&options);
+    options.limits.max_memory = max_memory;
+    options.log = note_large;
+    options.log_opaque = &told;
+    assert_int_equal(wcodec_context_create(&options, &little, NULL), WCODEC_OK);
+    if (wcodec_vectors_store_compact(little, "store", NULL, report, &err) != WCODEC_OK)
+        fail_msg("within %u bytes: %s", (unsigned)max_memory, err.text);
+    wcodec_context_destroy(little);
+    return told;
+}
+
 /* As many together as the limit of memory has room for; what it has none for stays. */
 static void within_memory(void **state)
 {
+    /* Merged rows take 18 bytes, anchors 32; a row that is read 20, and an anchor 56. */
     static const struct {
-        uint64_t rows, segments, dropped;
-    } cases[] = {{60, 2, 6}, {46, 3, 3}, {1000, 1, 6}};
+        uint64_t memory, segments, dropped;
+    } cases[] = {{94 * 18 + 12 * 32 + 50 * 20 + 4 * 56, 1, 6},
+                 {94 * 18 + 12 * 32 + 50 * 20 + 4 * 56 - 1, 2, 6},
+                 {47 * 18 + 4 * 32 + 50 * 20 + 4 * 56, 2, 6},
+                 {47 * 18 + 4 * 32 + 50 * 20 + 4 * 56 - 1, 2, 3},
+                 {47 * 18 + 8 * 32 + 30 * 20 + 4 * 56 - 1, 3, 3}};
     static struct found before, after;
     wcodec_vector_rows rows;
     wcodec_vectors_store_info info;
@@ -291,31 +314,89 @@ static void within_memory(void **state)
     float *data = make_rows(ROWS, 0, &rows);
     wcodec_context *context = support_context(1, NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bool told = false;
         wcodec_vectors_compact_report report;
-        wcodec_context *little;
-        wcodec_options options;
-        wcodec_error err;
         make_store(context, &rows);
         search_store(context, &rows, &before, &info);
-        wcodec_options_init(&options);
-        options.limits.max_memory = cases[i].rows * (D + 32);
-        options.log = note_large;
-        options.log_opaque = &told;
-        assert_int_equal(wcodec_context_create(&options, &little, NULL), WCODEC_OK);
-        if (wcodec_vectors_store_compact(little, "store", NULL, &report, &err) != WCODEC_OK)
-            fail_msg("%s", err.text);
+        assert_int_equal(info.anchors, 12);
+        const bool told = compact_within(cases[i].memory, &report);
         assert_int_equal(report.segments_after, cases[i].segments);
         assert_int_equal(report.dropped, cases[i].dropped);
-        assert_true(told == (i == 1));
+        assert_true(told == (cases[i].dropped != 6));
         search_store(context, &rows, &after, &info);
         expect_same(&before, &after);
         assert_int_equal(info.removed, 6 - cases[i].dropped);
-        wcodec_context_destroy(little);
         clear();
     }
     wcodec_context_destroy(context);
     free(data);
+}
+
+/* Of what was removed no copy is made. */
+static void mostly_removed(void **state)
+{
+    wcodec_vector_rows rows;
+    wcodec_vectors *vectors;
+    wcodec_vectors_compact_report report;
+    uint64_t ids[ROWS];
+    const uint64_t needed = 15 * 18 + 4 * 32 + ROWS * 20 + 4 * 56;
+    (void)state;
+    float *data = make_rows(ROWS, 0, &rows);
+    wcodec_context *context = support_context(1, NULL);
+    for (uint64_t i = 0; i < ROWS; i++)
+        ids[i] = i;
+    assert_int_equal(train(context, &rows, &vectors), WCODEC_OK);
+    assert_int_equal(add(context, vectors, &rows, 0), WCODEC_OK);
+    assert_int_equal(wcodec_vectors_store_remove(context, "store", ids, ROWS - 15, NULL),
+                     WCODEC_OK);
+    assert_true(compact_within(needed - 1, &report));
+    assert_int_equal(report.dropped, 0);
+    assert_false(compact_within(needed, &report));
+    assert_int_equal(report.dropped, ROWS - 15);
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    clear();
+    free(data);
+}
+
+/* Segments with as many anchors as rows, one of which is the next one's: anchors take more than
+ * rows do. */
+static void small_adds(void **state)
+{
+    enum { WIDE = 64, STEP = 33, SEGMENTS = 6, COUNT = SEGMENTS * (STEP - 1) + 1 };
+    /* Of each row with an anchor; of a segment that is read. */
+    const uint64_t row = WIDE + 12 + 2 * WIDE + 20, read = STEP * (20 + 8 * WIDE + 8);
+    float data[COUNT * WIDE];
+    uint64_t seed = 5;
+    wcodec_vectors_options o;
+    wcodec_vectors *vectors;
+    wcodec_vectors_compact_report report;
+    (void)state;
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++)
+        data[i] = (float)(support_random(&seed) % 1000) * 0.01f;
+    wcodec_vector_rows rows = {
+        .dtype = WCODEC_DTYPE_F32, .count = COUNT, .dimensions = WIDE, .data = data};
+    wcodec_context *context = support_context(1, NULL);
+    wcodec_vectors_options_init(&o);
+    o.anchors = COUNT;
+    assert_int_equal(wcodec_vectors_train(context, &rows, &o, &vectors, NULL), WCODEC_OK);
+    rows.count = STEP;
+    for (unsigned i = 0; i < SEGMENTS; i++) {
+        rows.data = data + i * (STEP - 1) * WIDE;
+        assert_int_equal(add(context, vectors, &rows, UINT64_MAX), WCODEC_OK);
+    }
+    /* Anchors of one alone, and of two. */
+    compact_within(STEP * row + read - 1, &report);
+    assert_int_equal(report.segments_after, SEGMENTS);
+    compact_within(2 * STEP * row + read - 1, &report);
+    assert_int_equal(report.segments_after, SEGMENTS);
+    compact_within(2 * STEP * row + read, &report);
+    assert_int_equal(report.segments_after, SEGMENTS / 2);
+    compact_within(2 * COUNT * row, &report);
+    assert_int_equal(report.segments_after, 1);
+    assert_int_equal(report.rows, SEGMENTS * STEP);
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    clear();
 }
 
 static void all_removed(void **state)
@@ -638,6 +719,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_before_and_after), cmocka_unit_test(one_segment),
         cmocka_unit_test(which_are_merged),      cmocka_unit_test(within_memory),
+        cmocka_unit_test(mostly_removed),        cmocka_unit_test(small_adds),
         cmocka_unit_test(all_removed),           cmocka_unit_test(refused),
         cmocka_unit_test(out_of_memory),         cmocka_unit_test(read_while_written),
         cmocka_unit_test(read_while_dropped),    cmocka_unit_test(named_errors)};
