@@ -143,7 +143,8 @@ static void print_summary(struct app *app, const struct input *input,
              text_rate(report->size, seconds, rate));
 }
 
-/* What the container may take: 0.1 % and 4 KiB more than the original. */
+/* What the container takes at most, as a rule: 0.1 % and 4 KiB more than the original. Names that
+ * the original does not hold, as of ONNX's external data, can make it more. */
 static uint64_t most_bytes(const struct source *source)
 {
     const uint64_t size =

@@ -99,7 +99,8 @@ void mapped_open(struct mapped *m, int fd, uint64_t most)
 }
 
 /* For those that copy, to a byte more than is written: a file that was cut short, and written at a
- * place after that, is shorter still. Called with the lock held. */
+ * place after that, is shorter still. Called with the lock held, and not after a write that ends
+ * later: that would be cut away. */
 static void extend(struct mapped *m)
 {
     if (m->is_extended || atomic_load(&m->failed))
@@ -110,11 +111,13 @@ static void extend(struct mapped *m)
         atomic_store(&m->failed, true);
 }
 
-bool mapped_begin(struct mapped *m)
+bool mapped_begin(struct mapped *m, uint64_t end)
 {
     if (m->at == NULL)
         return false;
     pthread_mutex_lock(&m->mutex);
+    if (end > m->size && !m->is_extended)
+        atomic_store(&m->failed, true);
     /* A page by the mapping costs more: as long as there are two threads, one waits. */
     m->many = m->many || (m->is_written && m->waiting != 0);
     while (m->is_written && (!m->many || m->copiers == COPIERS || atomic_load(&m->failed))) {
@@ -183,9 +186,9 @@ void mapped_open(struct mapped *m, int fd, uint64_t most)
     *m = (struct mapped){.fd = fd};
 }
 
-bool mapped_begin(struct mapped *m)
+bool mapped_begin(struct mapped *m, uint64_t end)
 {
-    (void)m;
+    (void)m, (void)end;
     return false;
 }
 

@@ -33,13 +33,14 @@ struct mapped {
 /* Is it of a file system in memory? */
 bool mapped_is_in_memory(int fd);
 
-/* Get ready to write a file in memory that will have at most `most` bytes. Where that fails, and
- * for other files, all is written by pwrite(). */
+/* Get ready to write a file in memory that will have about `most` bytes, or fewer. Where that
+ * fails, and for other files, all is written by pwrite(); so is what lies after `most`, and all
+ * after that if nothing was copied before. */
 void mapped_open(struct mapped *mapped, int fd, uint64_t most);
 
-/* Wait for a turn, which mapped_end() ends. True: to copy, by mapped_write(); false: to call
- * pwrite(). By any number of threads. */
-bool mapped_begin(struct mapped *mapped);
+/* Wait for a turn to write up to byte `end` of the file, which mapped_end() ends. True: to copy, by
+ * mapped_write(); false: to call pwrite(). By any number of threads. */
+bool mapped_begin(struct mapped *mapped, uint64_t end);
 void mapped_end(struct mapped *mapped, bool copies);
 
 enum mapped_result {
@@ -51,7 +52,8 @@ enum mapped_result {
 /* Copy in such a turn. */
 enum mapped_result mapped_write(struct mapped *mapped, uint64_t at, const void *data, size_t size);
 
-/* After all writes: *extended, if not 0, is the file's size, which is more than was written.
+/* After all writes: *extended, if not 0, is what the file has been extended to: that may be more
+ * than was written.
  * False: the file has lost bytes that it had. */
 bool mapped_close(struct mapped *mapped, uint64_t *extended);
 

@@ -295,7 +295,7 @@ int output_write_at(void *opaque, uint64_t offset, const void *data, size_t size
     struct output *output = opaque;
     int error = signals_pending() ? EINTR : 0;
     if (error == 0) {
-        const bool copies = mapped_begin(&output->mapped);
+        const bool copies = mapped_begin(&output->mapped, offset + size);
         const enum mapped_result result =
             copies ? mapped_write(&output->mapped, offset, data, size) : MAPPED_NOT;
         if (result == MAPPED_NOT)

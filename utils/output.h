@@ -54,7 +54,7 @@ int output_write_at(void *output, uint64_t offset, const void *data, size_t size
 
 /* Get ready for that many bytes: is there room? Disks are asked to allocate it. Reported if not. */
 bool output_prepare(struct app *app, struct output *output, uint64_t size);
-/* Get ready to write at most that many bytes in any order. */
+/* Get ready to write about that many bytes in any order, or fewer. */
 void output_map(struct output *output, uint64_t most);
 /* After that many bytes were written in any order, what is written to standard output by others
  * goes after them. False: reported. */

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Files in memory by utils/mapped.c: by many threads, where less is written than there was room
- * for, and where extending them fails. With the name of a file on a file system in memory of 20
- * MiB: where that is full. */
+/* Files in memory by utils/mapped.c: by many threads, where less or more is written than there was
+ * room for, and where extending them fails. With the name of a file on a file system in memory of
+ * 20 MiB: where that is full. */
 #include "utils/mapped.h"
 
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static void *write_pieces(void *argument)
     struct job *job = argument;
     for (size_t at = (size_t)job->first * PIECE; at < job->size; at += (size_t)THREADS * PIECE) {
         const size_t left = job->size - at, size = left < PIECE ? left : PIECE;
-        const bool copies = mapped_begin(job->mapped);
+        const bool copies = mapped_begin(job->mapped, at + size);
         if (copies && mapped_write(job->mapped, at, job->from + at, size) == MAPPED_DONE)
             job->copied++;
         else if (pwrite(job->mapped->fd, job->from + at, size, (off_t)at) != (ssize_t)size)
@@ -105,9 +105,9 @@ static int make_file(void)
 /* While somebody else has the turn to call pwrite(), and another waits for it. */
 static enum mapped_result copy(struct mapped *mapped, uint64_t at, const void *data, size_t size)
 {
-    REQUIRE(!mapped_begin(mapped));
+    REQUIRE(!mapped_begin(mapped, 0));
     mapped->waiting++;
-    REQUIRE(mapped_begin(mapped));
+    REQUIRE(mapped_begin(mapped, at + size));
     mapped->waiting--;
     const enum mapped_result result = mapped_write(mapped, at, data, size);
     mapped_end(mapped, true);
@@ -124,7 +124,7 @@ static void writes_all(size_t size)
     const int fd = make_file();
     mapped_open(&mapped, fd, size);
     REQUIRE(mapped.at != NULL);
-    REQUIRE(!mapped_begin(&mapped) && status_of(fd).st_size == 0);
+    REQUIRE(!mapped_begin(&mapped, size) && status_of(fd).st_size == 0);
     mapped_end(&mapped, false);
     REQUIRE(copy(&mapped, 0, data, 1) == MAPPED_DONE && status_of(fd).st_size == (off_t)size + 1);
     REQUIRE(copy(&mapped, size, data, 1) == MAPPED_NOT);
@@ -196,6 +196,46 @@ static void stops_at_a_limit(void)
     free(data);
 }
 
+/* Until another thread waits, or copies. */
+static void expect_other(struct mapped *mapped)
+{
+    for (bool is_there = false; !is_there;) {
+        REQUIRE(pthread_mutex_lock(&mapped->mutex) == 0);
+        is_there = mapped->waiting != 0 || mapped->is_extended;
+        REQUIRE(pthread_mutex_unlock(&mapped->mutex) == 0);
+    }
+}
+
+/* What is written after the most that was thought of stays: by one thread, while another comes that
+ * may copy. */
+static void writes_more_than_most(bool copies_before)
+{
+    enum { MOST = PIECE, ALL = 2 * PIECE };
+    struct mapped mapped;
+    uint64_t extended;
+    pthread_t thread;
+    unsigned char *data = make_data(ALL);
+    const int fd = make_file();
+    struct job job = {.mapped = &mapped, .from = data, .size = MOST};
+    mapped_open(&mapped, fd, MOST);
+    REQUIRE(mapped.at != NULL);
+    if (copies_before)
+        REQUIRE(copy(&mapped, 0, data, 1) == MAPPED_DONE);
+    mapped.many = true;
+    REQUIRE(!mapped_begin(&mapped, ALL));
+    REQUIRE(pwrite(fd, data + MOST, ALL - MOST, MOST) == ALL - MOST);
+    REQUIRE(pthread_create(&thread, NULL, write_pieces, &job) == 0);
+    expect_other(&mapped);
+    mapped_end(&mapped, false);
+    REQUIRE(pthread_join(thread, NULL) == 0 && job.refused == 0);
+    REQUIRE(mapped_close(&mapped, &extended));
+    REQUIRE(status_of(fd).st_size == ALL);
+    expect_contents(fd, data, ALL);
+    REQUIRE(extended == (copies_before ? MOST + 1 : 0));
+    close(fd);
+    free(data);
+}
+
 static void leaves_other_files_alone(void)
 {
     struct mapped mapped;
@@ -203,7 +243,7 @@ static void leaves_other_files_alone(void)
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     REQUIRE(fd >= 0);
     mapped_open(&mapped, fd, 1000);
-    REQUIRE(mapped.at == NULL && !mapped_begin(&mapped) && !mapped_begin(&mapped));
+    REQUIRE(mapped.at == NULL && !mapped_begin(&mapped, 1) && !mapped_begin(&mapped, 2000));
     mapped_end(&mapped, false);
     mapped_end(&mapped, false);
     REQUIRE(mapped_close(&mapped, &extended));
@@ -253,6 +293,8 @@ int main(int argc, char **argv)
     writes_all(1);
     writes_all(41 * MIB + 13);
     writes_a_part();
+    writes_more_than_most(false);
+    writes_more_than_most(true);
     leaves_other_files_alone();
     stops_at_a_limit();
     return 0;
