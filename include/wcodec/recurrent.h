@@ -191,10 +191,10 @@ typedef struct wcodec_rssm_names {
 } wcodec_rssm_names;
 
 /** Make an ensemble of tensors of F64 (rounded), F32, F16, BF16, F8_E5M2 or F8_E4M3, coded however.
- * Of options mode and memory count; the sizes are those of the tensors: as many members as there
- * are W_z with numbers from 0 on (one, if its name has no "{}"), S from the head. `names` may be
- * NULL: all defaults. Takes a second copy of the weights, and the largest tensor as it is in the
- * file, while it reads.
+ * Of options mode, memory and products count; the sizes are those of the tensors: as many members
+ * as there are W_z with numbers from 0 on (one, if its name has no "{}"), S from the head. `names`
+ * may be NULL: all defaults. Takes a second copy of the weights, and the largest tensor as it is in
+ * the file, while it reads.
  *
  * Returns what wcodec_rssm_create() and wcodec_reader_decode() do, WCODEC_ERROR_NOT_FOUND (no such
  * tensor) and WCODEC_ERROR_MISMATCH (a tensor of another shape or dtype, by its name, with what was

@@ -221,6 +221,7 @@ static wcodec_status read_sizes(struct ensemble *e, const wcodec_rssm_options *g
     }
     o->mode = given->mode;
     o->memory = given->memory;
+    o->products = given->products;
     const wcodec_rssm_options sizes = *o;
     status = wcodec_rssm_options_check(&sizes, o, err);
     return status == WCODEC_OK ? wcodec_rssm_limit(e->reader->context, o, err) : status;

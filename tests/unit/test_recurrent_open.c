@@ -311,6 +311,9 @@ static void test_refused(void **unused)
     elsewhere.memory = "nowhere";
     assert_int_equal(wcodec_rssm_open(reader, &elsewhere, NULL, &rssm, &err), WCODEC_ERROR_BACKEND);
     assert_non_null(strstr(err.text, "memory of nowhere was asked for"));
+    elsewhere.products = (wcodec_gru_products)7;
+    assert_int_equal(wcodec_rssm_open(reader, &elsewhere, NULL, &rssm, &err), WCODEC_ERROR_USAGE);
+    assert_non_null(strstr(err.text, "there are no products 7"));
     names = (wcodec_rssm_names){.delta_head = "missing"};
     assert_int_equal(wcodec_rssm_open(reader, NULL, &names, &rssm, &err), WCODEC_ERROR_NOT_FOUND);
     const long calls = allocator.calls, balance = allocator.balance;
