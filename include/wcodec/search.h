@@ -119,10 +119,11 @@ typedef struct wcodec_vectors_store wcodec_vectors_store;
  * A CUDA or OpenCL device that the context was asked for by name gets the vectors, too, and
  * searches in them; where the context has the choice, they are brought there by the first search of
  * which queries times vectors that are looked at times dimensions are 2^36 at least. A device that
- * cannot, or has no memory for them, leaves searching to the CPU, and the log says so. Of a store
- * of several segments those that there is memory for are then brought there one part after the
- * other by each search whose queries look at each vector 64 times or more (together; all anchors
- * and 64 queries, say, or a 16th of them and 1024), and the CPU does the others.
+ * cannot, or has no memory for them and queries at work, leaves searching to the CPU, and the log
+ * says so. A store of several segments, if there is memory for each of them by itself, then goes
+ * there one part after the other in each search whose queries look at each vector 64 times or more
+ * (together; all anchors and 64 queries, say, or a 16th of them and 1024), and the CPU does the
+ * others.
  *
  * *store belongs to the caller, who ends it by wcodec_vectors_close() before the context.
  *

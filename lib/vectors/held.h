@@ -15,8 +15,8 @@ struct wcodec_held_vectors {
     pthread_mutex_t lock;        /* guards all below */
     bool tried;                  /* to bring them there */
     bool there;
-    size_t parts; /* where there is no memory for all: so many are brought there for each search
-                     that pays, one after the other */
+    atomic_size_t parts; /* where there is no memory for all: so many are brought there for each
+                            search that pays, one after the other; read without the lock, too */
     struct wcodec_staging_owner owner;
     struct wcodec_search_shape shape;
     struct wcodec_search_places places;

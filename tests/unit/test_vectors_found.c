@@ -9,6 +9,7 @@
 #include "support_plugins.h"
 #include "backends/emulate/fibers.h"
 #include "registry/registry.h"
+#include "vectors/held.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -389,12 +390,12 @@ static void test_left_to_cpu(void **state)
 static void expect_ways(const struct trial *t, const wcodec_vectors_store *store,
                         const uint8_t *allowed)
 {
-    for (unsigned way = 0; way < 3; way++) {
+    for (unsigned way = 0; way < (ids_follow ? 3 : 2); way++) {
         wcodec_vectors_search_options o = t->options;
         o.allowed = way == 1 ? allowed : NULL;
         o.allowed_count = way == 1 ? 500 : 0;
         o.original = way == 2 ? &t->rows : NULL;
-        o.metric = way == 1 ? WCODEC_VECTORS_COSINE : WCODEC_VECTORS_L2;
+        o.metric = way == 1 ? WCODEC_VECTORS_COSINE : t->options.metric;
         expect_same(store, t->want, &t->queries, &o);
     }
 }
@@ -412,11 +413,14 @@ static enum held try_mode(const struct trial *t, const char *backend, const char
     wcodec_context *context = open_at(backend, 0, WCODEC_LOG_DEBUG, &allocator, &logged, &err);
     assert_non_null(context);
     wcodec_vectors_store *store = open_store(context);
-    wcodec_vectors_store_describe(store, &info);
-    const bool in_parts = strstr(logged.text, "part by part") != NULL;
     expect_ways(t, store, allowed);
-    const bool searched = strstr(logged.text, "fake:0 searches for") != NULL,
+    wcodec_vectors_store_describe(store, &info);
+    const bool in_parts = strstr(logged.text, "part by part") != NULL,
+               searched = strstr(logged.text, "fake:0 searches for") != NULL,
                left = strstr(logged.text, "the CPU does") != NULL;
+    /* What did not go is not tried again. */
+    const char *told = strstr(logged.text, "does not search");
+    assert_true(told == NULL || strstr(told + 1, "does not search") == NULL);
     wcodec_vectors_close(store);
     wcodec_context_destroy(context);
     assert_int_equal(allocator.balance, 0);
@@ -440,6 +444,7 @@ static void test_parts(void **state)
     static const struct set s = {BLOBS, 600, 8, 5, 70, 4, 4};
     uint8_t allowed[63];
     unsigned times[3] = {0}, room = 0;
+    enum held least = NONE; /* with more memory no less is there */
     struct trial t;
     (void)state;
     if (!wcodec_fibers_supported())
@@ -452,6 +457,8 @@ static void test_parts(void **state)
     for (unsigned bytes = 8000; times[ALL] == 0; bytes += 5000) {
         const enum held held = try_number(&t, "fake", "room", bytes, allowed);
         room = held == SOME && room == 0 ? bytes : room;
+        assert_true(held >= least);
+        least = held;
         times[held]++;
     }
     print_message("by memory: none %u, in parts %u\n", times[NONE], times[SOME]);
@@ -462,6 +469,77 @@ static void test_parts(void **state)
     /* Few queries are the CPU's. */
     t.queries.count = 20;
     assert_int_equal(try_number(&t, "fake", "room", room, allowed), NONE);
+    end_trial(&t, &s);
+    ids_follow = false;
+}
+
+/* With rows that were removed, gaps between ids, ties, probes, and more to find than a part has. */
+static void test_ways_in_parts(void **state)
+{
+    static const struct set some[] = {{TWINS, 400, 5, 6, 200, 4, 120},
+                                      {BLOBS, 300, 8, 5, 170, 3, 5}};
+    uint8_t allowed[63];
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    for (size_t i = 0; i < sizeof allowed; i++)
+        allowed[i] = (uint8_t)(i * 91 + 5);
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+        struct trial t;
+        enum held held = NONE;
+        begin_trial(&t, &some[i]);
+        t.options.metric = WCODEC_VECTORS_INNER_PRODUCT;
+        for (unsigned bytes = 10000; held == NONE; bytes += 5000)
+            held = try_number(&t, "fake", "room", bytes, allowed);
+        assert_int_equal(held, SOME);
+        end_trial(&t, &some[i]);
+    }
+}
+
+/* A search of all queries in a store that is there part by part: does the log say so? */
+static bool is_told(const struct trial *t, wcodec_vectors_store *store, struct support_log *logged,
+                    const char *text)
+{
+    *logged = (struct support_log){.size = 0};
+    expect_same(store, t->want, &t->queries, &t->options);
+    return strstr(logged->text, text) != NULL;
+}
+
+/* What the CPU does of it: more than a device looks for, what the host has no room for, and few
+ * queries, without waiting for others that are at work there. */
+static void test_left_in_parts(void **state)
+{
+    static const struct set s = {BLOBS, 1200, 2, 5, 100, 4, 1100};
+    struct trial t;
+    struct support_allocator allocator;
+    struct support_log logged;
+    wcodec_vectors_store_info info;
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    ids_follow = true;
+    begin_trial(&t, &s);
+    t.options.probes = 0;
+    setenv("WCODEC_FAKE", "room-40000", 1);
+    wcodec_context *context = open_logged("fake", 0, &allocator, &logged, NULL);
+    wcodec_vectors_store *store = open_store(context);
+    assert_non_null(strstr(logged.text, "part by part"));
+    assert_true(is_told(&t, store, &logged, "of at most 1024 anchors"));
+    t.queries.count = 1;
+    pthread_mutex_lock(&store->held->lock);
+    assert_false(is_told(&t, store, &logged, "fake"));
+    pthread_mutex_unlock(&store->held->lock);
+    wcodec_vectors_store_describe(store, &info);
+    wcodec_vectors_close(store);
+    wcodec_context_destroy(context);
+    /* Room for the CPU's queries, and not for what all of them find. */
+    t.queries.count = 100;
+    t.options.k = 100;
+    context = open_logged("fake", info.memory + 100000, &allocator, &logged, NULL);
+    store = open_store(context);
+    assert_true(is_told(&t, store, &logged, "no memory for what 100 queries find"));
+    wcodec_vectors_close(store);
+    wcodec_context_destroy(context);
     end_trial(&t, &s);
     ids_follow = false;
 }
@@ -720,6 +798,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices),        cmocka_unit_test(test_left_to_cpu),
         cmocka_unit_test(test_parts),          cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_ways_in_parts),  cmocka_unit_test(test_left_in_parts),
         cmocka_unit_test(test_lost),           cmocka_unit_test(test_threads),
         cmocka_unit_test(test_refused),        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_lost_elsewhere), cmocka_unit_test(test_compacted),
