@@ -364,6 +364,14 @@ static void overlap_task(void *argument, size_t i)
     wcodec_write_settle_items(w, &w->batch->now, WCODEC_WRITE_PLACE_BATCH);
 }
 
+/* Where too little is left, one item at a time has what it takes at least. */
+static uint64_t enough(const struct wcodec_write_batch *b, const struct wcodec_write_items *items,
+                       uint64_t left)
+{
+    return left != 0 ? left
+                     : wcodec_write_least_scratch(&b->settings, wcodec_write_largest_item(items));
+}
+
 static void code_ahead(struct wcodec_write_work *w, uint64_t scratch)
 {
     exchange(w->batch);
@@ -406,7 +414,7 @@ static wcodec_status run_ahead(struct wcodec_write_batch *b, bool next, wcodec_e
         release_pending(b);
         if (!w.is_coded) {
             const uint64_t begin = wcodec_phase_begin(&b->phases);
-            code_ahead(&w, wcodec_write_left_ahead(b, next, 0));
+            code_ahead(&w, enough(b, &b->ahead, wcodec_write_left_ahead(b, next, 0)));
             (void)end_stage(&w, begin, WCODEC_PHASE_CODE);
         }
     }
@@ -451,12 +459,9 @@ static wcodec_status run_alone(struct wcodec_write_batch *batch, wcodec_error *e
     if (!atomic_load(&w.failed)) {
         release_pending(batch);
         if (!w.is_coded) {
-            uint64_t scratch = wcodec_write_left_over(batch, 0);
             const uint64_t begin = wcodec_phase_begin(&batch->phases);
-            wcodec_write_share_memory(
-                &w, scratch ? scratch
-                            : wcodec_write_least_scratch(&batch->settings,
-                                                         wcodec_write_largest_item(&batch->now)));
+            wcodec_write_share_memory(&w,
+                                      enough(batch, &batch->now, wcodec_write_left_over(batch, 0)));
             wcodec_write_code(&w);
             (void)end_stage(&w, begin, WCODEC_PHASE_CODE);
         }

@@ -6,6 +6,7 @@
 
 #include "coding/chunks.h"
 #include "coding/packed.h"
+#include "core/assert.h"
 #include "encode/assemble.h"
 
 /* What loss takes beside: coefficients and what they decode to, as long as the item is at work;
@@ -94,6 +95,7 @@ void wcodec_write_share_memory(struct wcodec_write_work *w, uint64_t scratch)
     const struct wcodec_write_batch *b = w->batch;
     const uint64_t threads = wcodec_context_threads(b->context), half = scratch / 2,
                    each = planning_memory(b, wcodec_write_largest_item(&b->now));
+    WCODEC_ASSERT(scratch != 0); /* which would be no bound */
     /* What few items leave of it is for their coding. */
     const uint64_t planning = half / each < b->now.count ? half : each * b->now.count;
     uint64_t most = planning / each;
@@ -137,7 +139,8 @@ static uint64_t bytes_taken(const struct wcodec_write_batch *b,
 uint64_t wcodec_write_left_ahead(const struct wcodec_write_batch *b, bool next, uint64_t others)
 {
     const uint64_t largest = wcodec_write_largest_item(&b->ahead);
-    uint64_t taken = bytes_taken(b, &b->ahead) + payload_most(b->ahead.size) + others;
+    uint64_t taken = bytes_taken(b, &b->ahead) + payload_most(b->ahead.size) +
+                     wcodec_write_batch_beside(&b->settings, b->ahead.size) + others;
     if (next)
         taken += bytes_taken(b, &b->now) + planning_memory(b, wcodec_write_largest_item(&b->now));
     return b->memory >= taken + wcodec_write_least_scratch(&b->settings, largest)

@@ -6,6 +6,7 @@
  * limit. What zstd takes by itself is
  * not seen here; tests/bad/footprint.py looks at whole processes. */
 #include "support_model.h"
+#include "write/batch_work.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -202,6 +203,39 @@ static void test_limit(void **state)
     }
 }
 
+/* With a slow writer all is there at once: the bytes that are coded, what they take beside, their
+ * payload, the one that waits, and the bytes of the next. What coding has besides is the rest. */
+static void test_ahead(void **state)
+{
+    (void)state;
+    static const struct wcodec_encode_settings settings[] = {
+        {.level = 3}, {.level = 3, .records = true}, {.level = 3, .fragments = true}};
+    static const uint64_t sizes[] = {2 * MIB, 20 * MIB, 192 * MIB, (uint64_t)3 << 30};
+    struct counter c = {0};
+    wcodec_context *context = make_context(&c, 0);
+    const struct wcodec_source source = {.fd = 0};
+    for (unsigned i = 0; i < 3 * 4; i++) {
+        const uint64_t size = sizes[i % 4],
+                       beside = wcodec_write_batch_beside(&settings[i / 4], size);
+        struct wcodec_write_batch_item item = {.what.size = size};
+        struct wcodec_write_batch batch = {.context = context,
+                                           .source = &source,
+                                           .settings = settings[i / 4],
+                                           .memory = wcodec_write_batch_memory(context, size) +
+                                                     size + beside,
+                                           .now = {.items = &item, .count = 1, .size = size},
+                                           .ahead = {.items = &item, .count = 1, .size = size}};
+        assert_int_equal(beside, i / 4 == 0 ? 0 : size);
+        for (unsigned next = 0; next < 2; next++) {
+            const uint64_t rest = wcodec_write_left_ahead(&batch, next, size);
+            print_message("%.0f MiB: %.1f MiB left\n", (double)size / MIB, (double)rest / MIB);
+            assert_true(rest == 0 || (3 + next) * size + beside + rest <= batch.memory);
+            assert_true(rest != 0 || size > 20 * MIB);
+        }
+    }
+    wcodec_context_destroy(context);
+}
+
 static wcodec_status open_limited(const struct support_sink *file, uint64_t limit, size_t *most)
 {
     struct counter c = {0};
@@ -255,6 +289,7 @@ static void test_metadata(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_bound), cmocka_unit_test(test_limit),
+                                       cmocka_unit_test(test_ahead),
                                        cmocka_unit_test(test_metadata)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,6 +149,39 @@ static void test_out_of_memory(void **state)
     support_model_free(&m);
 }
 
+/* Several small ones at a time, which take as much again beside: too little is left for zstd's
+ * tables, so that none of the next are read, and one thread has what it takes at least. */
+static void test_little_memory(void **state)
+{
+    (void)state;
+    enum { SIZE = 2 << 20, COUNT = 18 };
+    struct support_model m;
+    struct support_sink sink;
+    wcodec_encode_options options;
+    wcodec_context *context = support_context(MANY, NULL);
+    uint8_t *data = malloc(SIZE);
+    assert_non_null(data);
+    support_model_init(&m);
+    for (unsigned i = 0; i < COUNT; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u", i);
+        memset(data, (int)i, SIZE);
+        support_model_add_data(&m, name, "BF16", SIZE / 2, data, SIZE);
+    }
+    support_model_finish(&m, "", 0);
+    FILE *f = make_file(&m);
+    wcodec_encode_options_init(&options);
+    options.level = 9;
+    options.tune = WCODEC_TUNE_COMPUTE;
+    assert_int_equal(compress(context, f, &options, &sink, NULL), WCODEC_OK);
+    support_expect_restores(context, &sink, m.file, m.file_size);
+    support_sink_free(&sink);
+    fclose(f);
+    free(data);
+    wcodec_context_destroy(context);
+    support_model_free(&m);
+}
+
 struct watcher {
     uint64_t last, stop_at;
 };
@@ -187,8 +220,8 @@ static void test_progress(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes),
-                                       cmocka_unit_test(test_out_of_memory),
-                                       cmocka_unit_test(test_progress)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes), cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_little_memory), cmocka_unit_test(test_progress)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
