@@ -19,8 +19,8 @@
 #define WCODEC_WRITE_BATCH_LARGE ((uint64_t)1 << 20)
 /* Of the library's 64 MiB, what batches are planned with beside twice the largest item. */
 #define WCODEC_WRITE_BATCH_MEMORY ((uint64_t)56 << 20)
-/* More threads than these have so many bytes each beside that, as many as one needs that codes: 16
- * of them would share what is enough for half as many. */
+/* More threads than these have so many bytes each beside that, where memory is not limited: as many
+ * as one needs that codes. 16 of them would share what is enough for half as many. */
 #define WCODEC_WRITE_FEW_THREADS 4
 #define WCODEC_WRITE_THREAD_MEMORY ((uint64_t)1 << 20)
 enum { WCODEC_WRITE_BATCH_ITEMS = 2048 };
@@ -103,7 +103,7 @@ uint64_t wcodec_entry_columns(const struct wcodec_entry *what);
 uint64_t wcodec_write_batch_least(const struct wcodec_encode_settings *settings, uint64_t size);
 
 /* What batches are planned with whose largest item has `largest` bytes: WCODEC_WRITE_BATCH_MEMORY,
- * twice that, and what many threads take. */
+ * twice that, and without a limit of the context's what many threads take. */
 uint64_t wcodec_write_batch_memory(const wcodec_context *context, uint64_t largest);
 
 /* What items of `size` bytes take beside that where they are coded with loss. */

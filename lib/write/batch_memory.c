@@ -71,8 +71,10 @@ uint64_t wcodec_write_batch_least(const struct wcodec_encode_settings *settings,
 uint64_t wcodec_write_batch_memory(const wcodec_context *context, uint64_t largest)
 {
     const uint64_t threads = wcodec_context_threads(context);
+    const bool many =
+        threads > WCODEC_WRITE_FEW_THREADS && context->limits.max_memory == UINT64_MAX;
     return WCODEC_WRITE_BATCH_MEMORY + 2 * largest +
-           (threads > WCODEC_WRITE_FEW_THREADS ? threads * WCODEC_WRITE_THREAD_MEMORY : 0);
+           (many ? threads * WCODEC_WRITE_THREAD_MEMORY : 0);
 }
 
 uint64_t wcodec_write_largest_item(const struct wcodec_write_items *items)

@@ -236,6 +236,21 @@ static void test_ahead(void **state)
     wcodec_context_destroy(context);
 }
 
+/* Each of many threads has its own only where the caller sets no limit: a writer, which does not
+ * know the largest tensor before, plans with nothing else. */
+static void test_threads(void **state)
+{
+    (void)state;
+    static const uint64_t limits[] = {0, UINT64_MAX, 300 * MIB, 1};
+    for (unsigned i = 0; i < 4; i++) {
+        struct counter c = {0};
+        wcodec_context *context = make_context(&c, limits[i]);
+        assert_int_equal(wcodec_write_batch_memory(context, 5 * MIB),
+                         WCODEC_WRITE_BATCH_MEMORY + 10 * MIB + (i < 2 ? THREADS * MIB : 0));
+        wcodec_context_destroy(context);
+    }
+}
+
 static wcodec_status open_limited(const struct support_sink *file, uint64_t limit, size_t *most)
 {
     struct counter c = {0};
@@ -289,7 +304,7 @@ static void test_metadata(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_bound), cmocka_unit_test(test_limit),
-                                       cmocka_unit_test(test_ahead),
+                                       cmocka_unit_test(test_ahead), cmocka_unit_test(test_threads),
                                        cmocka_unit_test(test_metadata)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
