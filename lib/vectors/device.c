@@ -15,7 +15,8 @@
 enum {
     CHUNK = 16 << 20, /* bytes that go there at once */
     SAMPLE = 1024,    /* rows that say where all are */
-    PAYS_LOG2 = 30    /* rows times anchors times dimensions */
+    PAYS_LOG2 = 30,   /* rows times anchors times dimensions */
+    PRODUCTS = 1024   /* most numbers of rows whose distances devices bound by products */
 };
 
 struct wcodec_vectors_device {
@@ -128,6 +129,12 @@ static const float *sampled(const struct wcodec_vectors_work *work, size_t i, si
     return work->rows + (size_t)((uint64_t)i * work->n / count) * work->width;
 }
 
+/* Products of longer rows are not made: these are compared with all anchors, one by one. */
+static bool has_products(const struct wcodec_vectors_device *d)
+{
+    return d->shape.pitch <= PRODUCTS;
+}
+
 /* The mean of a sample of rows, if it brings these so much nearer that sums of products are more
  * certain: numbers of F16, which are operands as they are, are not then. Else zeros. */
 static bool find_centre(const struct wcodec_vectors_work *work, wcodec_dtype dtype, float *centre)
@@ -152,7 +159,7 @@ static bool find_centre(const struct wcodec_vectors_work *work, wcodec_dtype dty
         before += sqrt(square);
         after += sqrt(rest);
     }
-    if (pays * after < before)
+    if (has_products(work->device) && pays * after < before)
         return true;
     memset(centre, 0, work->width * sizeof *centre);
     return false;
@@ -299,7 +306,7 @@ void wcodec_vectors_device_destroy(struct wcodec_vectors_work *work)
     if (d == NULL)
         return;
     const struct wcodec_backend *b = d->owner.device->backend;
-    if (d->assigned != 0)
+    if (d->assigned != 0 && has_products(d))
         wcodec_log(work->context, WCODEC_LOG_DEBUG,
                    "%s: %" PRIu64 " of %" PRIu64 " rows were compared with all anchors",
                    d->owner.device->name, d->compared, d->assigned);

@@ -6,6 +6,7 @@
 #include "support_load.h"
 #include "support_memory.h"
 #include "support_plugins.h"
+#include "backends/backend.h"
 #include "backends/emulate/fibers.h"
 #include "coding/lossy.h"
 
@@ -347,6 +348,36 @@ static void test_certain(void **state)
     support_load_plugin(NULL);
 }
 
+/* Rows that are too long for products have no centre, for which rows of F16 would be there once
+ * more, and the log tells of none. */
+static void test_long_rows(void **state)
+{
+    static const struct set s = {WCODEC_DTYPE_F16,      SHIFTED, 60, 1100, 4, WCODEC_VECTORS_COMPAT,
+                                 WCODEC_VECTORS_TRIMMED};
+    const struct wcodec_vectors_shape shape = {.rows = s.n,
+                                               .dimensions = (uint32_t)s.d,
+                                               .pitch = wcodec_vectors_pitch(s.d),
+                                               .dtype = s.dtype};
+    const struct wcodec_vectors_places places = wcodec_vectors_places(&shape, 2 * s.anchors);
+    struct support_allocator allocator;
+    struct support_log logged;
+    char mode[32];
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    snprintf(mode, sizeof mode, "room-%u",
+             (unsigned)(2 * s.n * shape.pitch + places.rows_size + places.anchors_size));
+    setenv("WCODEC_FAKE", mode, 1);
+    wcodec_context *context = open_at("fake", 0, WCODEC_LOG_DEBUG, &allocator, &logged, NULL);
+    assert_non_null(context);
+    try_set(context, &s);
+    if (strstr(logged.text, "the CPU does") != NULL || strstr(logged.text, "rows were") != NULL)
+        fail_msg("%s", logged.text);
+    wcodec_context_destroy(context);
+    assert_int_equal(allocator.balance, 0);
+    setenv("WCODEC_FAKE", "", 1);
+}
+
 static const struct set small = {WCODEC_DTYPE_F16,      PUBLISHED, 40, 8, 4, WCODEC_VECTORS_COMPAT,
                                  WCODEC_VECTORS_TRIMMED};
 
@@ -477,9 +508,9 @@ static void test_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_devices),
-                                       cmocka_unit_test(test_certain),
-                                       cmocka_unit_test(test_left_to_cpu),
-                                       cmocka_unit_test(test_lost), cmocka_unit_test(test_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_devices), cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_certain), cmocka_unit_test(test_left_to_cpu),
+        cmocka_unit_test(test_lost),    cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
