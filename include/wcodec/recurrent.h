@@ -112,9 +112,9 @@ typedef struct wcodec_rssm_options {
      * says so. Rollouts on a device follow each other. */
     const char *memory;
     /** Of wcodec_rssm_rollout_many() in that memory, which then has the weights twice; all else is
-     * of binary32. Where a device has no tensor cores, or no room, or the mode is SAMPLED, which
-     * the log says, and on the CPU many rollouts are of binary32 too; wcodec_rssm_sizes() says
-     * which. Default: F32. */
+     * of binary32. Where a device has no tensor cores, or no room for the weights, or the mode is
+     * SAMPLED, which the log says, and on the CPU many rollouts are of binary32 too;
+     * wcodec_rssm_sizes() says which. Default: F32. */
     wcodec_gru_products products;
 } wcodec_rssm_options;
 
@@ -335,7 +335,8 @@ typedef struct wcodec_rssm_starts {
     const float *features;
     /** [B]: of each start's latest step. */
     const float *loss;
-    /** Of start 0's draws; start b has seed + b, modulo 2^64. Only in SAMPLED. */
+    /** Of start 0's draws; start b has seed + b, modulo 2^64: step seeds by B from call to call, or
+     * starts of two calls have the same draws. Only in SAMPLED. */
     uint64_t seed;
     /** 0. */
     uint64_t reserved[3];
@@ -360,11 +361,16 @@ typedef struct wcodec_rssm_courses {
  * for it by itself, with the seed + b: on the CPU to the bit, its threads sharing the starts. So it
  * does on a device, one start after another, unless its products are of BF16: then tensor cores
  * take thousands of starts at once, within the bound stated there, a start's results being the same
- * whatever others are beside it; calls in which hidden values of a start are larger than 4 are of
- * binary32 even then. A context that logs at the level DEBUG gets one line of it.
+ * whatever others are beside it; starts a hidden value of which is NaN or larger than 4 go one by
+ * one, of binary32, even then. Hidden values that are midway between two numbers of BF16 may lose a
+ * unit of their last place, also in 0 steps. Fewer starts are taken at once where max_memory or the device leave
+ * little room; where they leave none, which the log says, all go one by one. A context that logs at
+ * the level DEBUG gets one line of it.
  *
- * Takes 4 E (8 W + S) bytes of memory for each thread while it runs; a device, up to 256 MiB at a
- * time, and as much for copies to and from it. Returns what wcodec_rssm_rollout() does. */
+ * Takes 4 E (8 W + S) bytes of memory for each thread while it runs, and with products of BF16 a
+ * byte for each start. Tensor cores have up to 256 MiB of the device, and as much of the host for
+ * copies to and from it, which stay until wcodec_rssm_destroy(). Returns what wcodec_rssm_rollout()
+ * does. */
 WCODEC_API wcodec_status wcodec_rssm_rollout_many(const wcodec_rssm *rssm,
                                                   const wcodec_rssm_starts *starts, uint64_t steps,
                                                   const wcodec_rssm_courses *courses,

@@ -56,9 +56,9 @@ static void run_share(void *argument, size_t task)
 {
     const struct share *h = argument;
     const wcodec_rssm *r = h->many->rssm;
-    const size_t left = (size_t)h->many->starts->count - h->first,
-                 begin = h->first + left * task / h->tasks,
-                 end = h->first + left * (task + 1) / h->tasks;
+    const uint64_t left = h->many->starts->count - h->first;
+    const size_t begin = h->first + (size_t)(left * task / h->tasks),
+                 end = h->first + (size_t)(left * (task + 1) / h->tasks);
     float *memory = h->memory + task * r->members * wcodec_rssm_run_floats(r);
     for (size_t i = begin; i < end; i++) {
         struct wcodec_rssm_start s;
@@ -69,13 +69,15 @@ static void run_share(void *argument, size_t task)
     }
 }
 
-/* By the device, one by one; *done: so many of them. */
-static wcodec_status run_each(const struct wcodec_rssm_many *m, float *memory, size_t *done,
-                              wcodec_error *err)
+/* By the device, one by one: all, or those that tensor cores left; *done: those before it are. */
+static wcodec_status run_each(const struct wcodec_rssm_many *m, bool left, float *memory,
+                              size_t *done, wcodec_error *err)
 {
     wcodec_status status = WCODEC_OK;
     for (*done = 0; *done < m->starts->count && status == WCODEC_OK; *done += status == WCODEC_OK) {
         struct wcodec_rssm_start s;
+        if (left && m->alone[*done] == 0)
+            continue;
         wcodec_rssm_start_at(m, *done, memory, &s);
         status = wcodec_rssm_device_run(m->rssm->device, &s.tasks, err);
         if (status == WCODEC_OK)
@@ -84,7 +86,7 @@ static wcodec_status run_each(const struct wcodec_rssm_many *m, float *memory, s
     return status;
 }
 
-/* *who: "cuda, by tensor cores", or a backend's name, or the CPU's. */
+/* *who: "tensor cores", or a backend's name, or "the CPU". */
 static wcodec_status run_all(const struct wcodec_rssm_many *m, struct share *share,
                              const char **who, wcodec_error *err)
 {
@@ -95,10 +97,11 @@ static wcodec_status run_all(const struct wcodec_rssm_many *m, struct share *sha
         *who = "tensor cores";
         status = wcodec_rssm_tensor_run(r->tensor, m, &reason);
     }
-    if (status == WCODEC_ERROR_UNSUPPORTED && r->device != NULL) {
+    const bool by_tensor = status == WCODEC_OK;
+    if (status == WCODEC_ERROR_UNSUPPORTED && r->device != NULL)
         *who = wcodec_rssm_device_name(r->device);
-        status = run_each(m, share->memory, &share->first, &reason);
-    }
+    if (by_tensor || (status == WCODEC_ERROR_UNSUPPORTED && r->device != NULL))
+        status = run_each(m, by_tensor, share->memory, &share->first, &reason);
     if (status != WCODEC_ERROR_UNSUPPORTED)
         return status == WCODEC_OK ? WCODEC_OK : wcodec_fail(err, status, "%s", reason.text);
     *who = "the CPU";
@@ -127,18 +130,26 @@ wcodec_status wcodec_rssm_rollout_many(const wcodec_rssm *rssm, const wcodec_rss
         return status;
     const size_t threads = wcodec_context_threads(rssm->context),
                  tasks = starts->count < threads ? (size_t)starts->count : threads;
-    const struct wcodec_rssm_many m = {rssm, starts, courses, (size_t)steps};
+    const bool by_tensor = rssm->tensor != NULL;
+    const struct wcodec_rssm_many m = {
+        .rssm = rssm,
+        .starts = starts,
+        .courses = courses,
+        .steps = (size_t)steps,
+        .alone = by_tensor ? wcodec_alloc_array(&rssm->allocator, (size_t)starts->count, 1) : NULL};
     struct share share = {.many = &m, .tasks = tasks};
     share.memory =
         wcodec_alloc_array(&rssm->allocator, tasks * rssm->members * wcodec_rssm_run_floats(rssm),
                            sizeof *share.memory);
-    if (share.memory == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for rollouts");
-    status = run_all(&m, &share, &who, err);
+    if (share.memory == NULL || (by_tensor && m.alone == NULL))
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for rollouts");
+    else
+        status = run_all(&m, &share, &who, err);
     if (status == WCODEC_OK)
         wcodec_log(rssm->context, WCODEC_LOG_DEBUG,
                    "rollouts by %s: %" PRIu64 " starts, %zu members, %zu hidden values, %zu steps",
                    who, starts->count, rssm->members, rssm->hidden, m.steps);
     wcodec_free(&rssm->allocator, share.memory);
+    wcodec_free(&rssm->allocator, m.alone);
     return status;
 }

@@ -13,6 +13,7 @@ struct wcodec_rssm_many {
     const wcodec_rssm_starts *starts;
     const wcodec_rssm_courses *courses;
     size_t steps;
+    uint8_t *alone; /* [count]: tensor cores do not take it; NULL: they are not asked */
 };
 
 /* One of the starts, as a rollout by itself. */
@@ -41,8 +42,8 @@ wcodec_status wcodec_rssm_tensor_create(const wcodec_rssm *rssm, const wcodec_rs
                                         struct wcodec_rssm_tensor **tensor, wcodec_error *err);
 void wcodec_rssm_tensor_destroy(struct wcodec_rssm_tensor *tensor);
 
-/* Roll out all starts. From any thread, one at a time. WCODEC_ERROR_UNSUPPORTED: they are to be
- * rolled out one by one. */
+/* Roll out all starts but those that it marks in `alone`. From any thread, one at a time.
+ * WCODEC_ERROR_UNSUPPORTED: all are to be rolled out one by one. */
 wcodec_status wcodec_rssm_tensor_run(struct wcodec_rssm_tensor *tensor,
                                      const struct wcodec_rssm_many *many, wcodec_error *err);
 

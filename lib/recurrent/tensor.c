@@ -15,8 +15,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Most floats of a work area, which is many starts; starts that end as one task. */
-enum { WORK_FLOATS = 64 << 20, STARTS_OF_TASK = 64 };
+/* Most floats of a work area, which is many starts; starts that are one task; fewest at once. */
+enum { WORK_FLOATS = 64 << 20, STARTS_OF_TASK = 64, STARTS_LEAST = 16 };
 
 struct wcodec_rssm_tensor {
     const wcodec_rssm *rssm;
@@ -68,6 +68,11 @@ static bool plan(struct wcodec_opened *o, const wcodec_rssm *r, struct wcodec_ro
     return false;
 }
 
+static bool no_room(wcodec_status status)
+{
+    return status == WCODEC_ERROR_MEMORY || status == WCODEC_ERROR_LIMIT;
+}
+
 wcodec_status wcodec_rssm_tensor_create(const wcodec_rssm *r, const wcodec_rssm_options *options,
                                         const wcodec_gru_weights *members,
                                         struct wcodec_rssm_tensor **tensor, wcodec_error *err)
@@ -102,7 +107,15 @@ wcodec_status wcodec_rssm_tensor_create(const wcodec_rssm *r, const wcodec_rssm_
         *tensor = c;
         return status;
     }
-    status = wcodec_backends_failed(r->context, o, status, &reason, err);
+    if (no_room(status)) {
+        wcodec_log(r->context, WCODEC_LOG_WARNING,
+                   "%s has no room for weights of tensor cores (%s): rollouts go one by one, and "
+                   "products are of binary32",
+                   o->name, reason.text);
+        status = WCODEC_OK;
+    } else {
+        status = wcodec_backends_failed(r->context, o, status, &reason, err);
+    }
     wcodec_rssm_tensor_destroy(c);
     return status;
 }
@@ -129,6 +142,7 @@ struct batch {
     const struct wcodec_rssm_many *many;
     size_t first, count, tasks;
     struct wcodec_many_work work;
+    struct wcodec_staging host; /* taken from where others would find it */
     const float *from;
 };
 
@@ -139,10 +153,14 @@ static void put_begin(const struct batch *b, float *to)
     memcpy(to + b->work.features, b->many->starts->features + b->first * r->inputs,
            b->count * r->inputs * sizeof *to);
     for (size_t i = 0; i < b->count && hidden != NULL; i++)
-        for (size_t member = 0; member < r->members; member++)
-            memcpy(to + b->work.hidden + (member * b->count + i) * r->hidden,
-                   hidden + ((b->first + i) * r->members + member) * r->hidden,
-                   r->hidden * sizeof *to);
+        for (size_t member = 0; member < r->members; member++) {
+            float *own = to + b->work.hidden + (member * b->count + i) * r->hidden;
+            if (b->many->alone[b->first + i] == 0)
+                memcpy(own, hidden + ((b->first + i) * r->members + member) * r->hidden,
+                       r->hidden * sizeof *to);
+            else
+                memset(own, 0, r->hidden * sizeof *to);
+        }
 }
 
 static void take_start(const struct batch *b, size_t i)
@@ -172,7 +190,8 @@ static void take_share(void *argument, size_t task)
     const struct batch *b = argument;
     const size_t end = b->count * (task + 1) / b->tasks;
     for (size_t i = b->count * task / b->tasks; i < end; i++)
-        take_start(b, i);
+        if (b->many->alone[b->first + i] == 0)
+            take_start(b, i);
 }
 
 static wcodec_status run_batch(struct wcodec_rssm_tensor *c, struct batch *b, wcodec_error *err)
@@ -208,50 +227,93 @@ static wcodec_status run_batch(struct wcodec_rssm_tensor *c, struct batch *b, wc
     const wcodec_status waited = backend->queue_wait(c->queue, status == WCODEC_OK ? err : NULL);
     if (status == WCODEC_OK)
         status = waited;
-    b->from = (const float *)c->host.data;
-    b->tasks = (b->count + STARTS_OF_TASK - 1) / STARTS_OF_TASK;
-    if (status == WCODEC_OK)
-        wcodec_run(c->rssm->context, take_share, b, b->tasks);
+    if (status != WCODEC_OK)
+        return status;
+    b->host = c->host;
+    c->host = (struct wcodec_staging){0};
     return status;
 }
 
-/* Are hidden values as small as the device likes them? */
-static bool bounded(const struct wcodec_rssm_many *m)
+/* Tasks of the caller's threads may roll out by the same device, so that they hold no lock; the
+ * larger of the buffers is kept. */
+static void take_batch(struct wcodec_rssm_tensor *c, struct batch *b)
 {
-    const size_t count = (size_t)m->starts->count * m->rssm->members * m->rssm->hidden;
-    bool all = true;
-    for (size_t i = 0; m->starts->hidden != NULL && i < count; i++)
-        all = all && fabsf(m->starts->hidden[i]) <= 4;
-    return all;
+    struct wcodec_staging other = b->host;
+    b->from = (const float *)b->host.data;
+    b->tasks = (b->count + STARTS_OF_TASK - 1) / STARTS_OF_TASK;
+    wcodec_run(c->rssm->context, take_share, b, b->tasks);
+    pthread_mutex_lock(&c->lock);
+    if (c->host.size < b->host.size) {
+        other = c->host;
+        c->host = b->host;
+    }
+    wcodec_staging_release(&c->owner, &other);
+    pthread_mutex_unlock(&c->lock);
 }
 
+/* Mark starts of hidden values that are larger than the device likes them. */
+static void mark_share(void *argument, size_t task)
+{
+    const struct wcodec_rssm_many *m = argument;
+    const size_t count = (size_t)m->starts->count, of_start = m->rssm->members * m->rssm->hidden,
+                 begin = task * STARTS_OF_TASK;
+    for (size_t i = begin; i < count && i - begin < STARTS_OF_TASK; i++) {
+        uint8_t large = 0;
+        for (size_t k = 0; m->starts->hidden != NULL && k < of_start; k++)
+            large |= !(fabsf(m->starts->hidden[i * of_start + k]) <= 4);
+        m->alone[i] = large;
+    }
+}
+
+/* Where there is no room, by fewer at a time. */
 static wcodec_status run_batches(struct wcodec_rssm_tensor *c, const struct wcodec_rssm_many *m,
                                  wcodec_error *err)
 {
     const size_t count = (size_t)m->starts->count,
-                 of_start = m->rssm->inputs + 2 * m->rssm->members * (m->rssm->hidden + m->steps),
-                 most = WORK_FLOATS / of_start;
-    wcodec_status status = WCODEC_OK;
-    for (size_t first = 0; first < count && status == WCODEC_OK; first += most) {
+                 of_start = m->rssm->inputs + 2 * m->rssm->members * (m->rssm->hidden + m->steps);
+    size_t most = WORK_FLOATS / of_start, first = 0;
+    while (first < count) {
         struct batch b = {
             .many = m, .first = first, .count = count - first < most ? count - first : most};
-        status = run_batch(c, &b, err);
+        pthread_mutex_lock(&c->lock);
+        const wcodec_status status = run_batch(c, &b, err);
+        if (no_room(status)) {
+            wcodec_staging_release(&c->owner, &c->work);
+            wcodec_staging_release(&c->owner, &c->host);
+        }
+        pthread_mutex_unlock(&c->lock);
+        if (no_room(status) && b.count > STARTS_LEAST) {
+            most = b.count / 2;
+            continue;
+        }
+        if (status != WCODEC_OK)
+            return status;
+        take_batch(c, &b);
+        first += b.count;
     }
-    return status;
+    return WCODEC_OK;
 }
 
 wcodec_status wcodec_rssm_tensor_run(struct wcodec_rssm_tensor *c, const struct wcodec_rssm_many *m,
                                      wcodec_error *err)
 {
     struct wcodec_opened *o = c->owner.device;
+    const size_t count = (size_t)m->starts->count;
+    struct wcodec_rssm_many marked = *m;
     wcodec_error reason = {0};
-    if (!bounded(m) || atomic_load(&o->lost))
+    if (atomic_load(&o->lost))
         return WCODEC_ERROR_UNSUPPORTED;
-    pthread_mutex_lock(&c->lock);
+    wcodec_run(c->rssm->context, mark_share, &marked,
+               count / STARTS_OF_TASK + (count % STARTS_OF_TASK != 0));
     const wcodec_status status = run_batches(c, m, &reason);
-    pthread_mutex_unlock(&c->lock);
     if (status == WCODEC_OK)
         return status;
+    if (no_room(status)) {
+        wcodec_log(c->rssm->context, WCODEC_LOG_INFO,
+                   "%s has no room for rollouts by tensor cores (%s): they go one by one", o->name,
+                   reason.text);
+        return WCODEC_ERROR_UNSUPPORTED;
+    }
     const wcodec_status failed = wcodec_backends_failed(c->rssm->context, o, status, &reason, err);
     /* Then who rolls out one by one says what comes of it. */
     return atomic_load(&o->lost) ? WCODEC_ERROR_UNSUPPORTED : failed;

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GATES = 3, STEPS = 2 };
+enum { GATES = 3, STEPS = 2, DEVICE_ALLOCATIONS = 12 };
 
 struct sizes {
     wcodec_rssm_mode mode;
@@ -351,7 +351,8 @@ static void try_shape(wcodec_context *context, const char *name, const struct si
         assert_true(n->mode != WCODEC_RSSM_SAMPLED);
         expect_steps(rssm, &m);
         expect_alone(rssm, &m);
-        m.hidden[0] = 4.5f; /* more than they take */
+        for (size_t b = 0; b < n->starts; b++)
+            m.hidden[b * n->e * n->h] = 4.5f; /* more than they take */
     } else {
         assert_true(strcmp(name, "fake") != 0 || n->mode == WCODEC_RSSM_SAMPLED);
     }
@@ -376,6 +377,17 @@ static const struct sizes large[] = {
     {WCODEC_RSSM_PRODUCTION, 1, 1000, 32, 10, 100},
 };
 
+/* Calls that were by tensor cores, and ensembles whose weights found no room there, as the log has
+ * it. */
+static unsigned tensor_rollouts, without_weights;
+
+static void count_rollouts(void *opaque, wcodec_log_level level, const char *text)
+{
+    (void)opaque, (void)level;
+    tensor_rollouts += strstr(text, "rollouts by tensor cores: ") != NULL;
+    without_weights += strstr(text, "has no room for weights of tensor cores") != NULL;
+}
+
 static wcodec_context *open_context(const char *name, struct support_allocator *allocator,
                                     long fails, wcodec_error *err)
 {
@@ -386,6 +398,8 @@ static wcodec_context *open_context(const char *name, struct support_allocator *
     options.backend = name;
     options.threads = 2;
     options.allocator = allocator->allocator;
+    options.log = count_rollouts;
+    options.log_level = WCODEC_LOG_DEBUG;
     return wcodec_context_create(&options, &context, err) == WCODEC_OK ? context : NULL;
 }
 
@@ -416,9 +430,187 @@ static void test_devices(void **state)
     support_load_plugin(NULL);
 }
 
+/* Of the fake device, which works as `mode` says; max_memory 0: the default. */
+static wcodec_context *open_fake(const char *mode, uint64_t max_memory,
+                                 const wcodec_executor *executor)
+{
+    wcodec_options options;
+    wcodec_context *context = NULL;
+    wcodec_error err;
+    setenv("WCODEC_FAKE", mode, 1);
+    support_load_plugin(NULL);
+    wcodec_options_init(&options);
+    options.backend = "fake";
+    options.threads = 2;
+    options.limits.max_memory = max_memory;
+    options.log = count_rollouts;
+    options.log_level = WCODEC_LOG_DEBUG;
+    if (executor != NULL)
+        options.executor = *executor;
+    if (wcodec_context_create(&options, &context, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    return context;
+}
+
+/* What rollouts of a model say on a fake device with little room; whose products it has. */
+static wcodec_gru_products roll_within(const struct model *m, const char *mode, uint64_t max_memory,
+                                       wcodec_gru_products products, size_t steps,
+                                       struct said *said)
+{
+    wcodec_rssm *rssm;
+    wcodec_error err;
+    wcodec_context *context = open_fake(mode, max_memory, NULL);
+    if (create(context, m, "fake", products, &rssm, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    const wcodec_gru_products own = products_of(rssm);
+    tensor_rollouts = 0;
+    roll_well(rssm, m, true, steps, said);
+    wcodec_rssm_destroy(rssm);
+    wcodec_context_destroy(context);
+    setenv("WCODEC_FAKE", "", 1);
+    return own;
+}
+
+static bool same(const struct said *a, const struct said *b, const struct sizes *n)
+{
+    const size_t members = n->starts * n->e;
+    return memcmp(a->trajectories, b->trajectories, 2 * members * sizeof(float)) == 0 &&
+           memcmp(a->hidden, b->hidden, members * n->h * sizeof(float)) == 0 &&
+           memcmp(a->metrics, b->metrics, members * sizeof *a->metrics) == 0 &&
+           memcmp(a->summaries, b->summaries, n->starts * sizeof *a->summaries) == 0;
+}
+
+/* With little room fewer are taken at once; with less they go one by one. */
+static void test_room(void **state)
+{
+    static const struct {
+        const char *mode;
+        uint64_t max_memory;
+    } rooms[] = {{"room-50000", 0}, {"", 30000}};
+    const struct sizes n = {WCODEC_RSSM_PRODUCTION, 1, 20, 4, 6, 20},
+                       many = {WCODEC_RSSM_PRODUCTION, 1, 20, 4, 6, 1000};
+    struct model m;
+    struct said by_tensor, one_by_one, got;
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    make(&m, &n);
+    begin(&by_tensor, &n, 1);
+    begin(&one_by_one, &n, 1);
+    begin(&got, &n, 1);
+    assert_int_equal(roll_within(&m, "", 0, WCODEC_GRU_PRODUCTS_BF16, 1, &by_tensor),
+                     WCODEC_GRU_PRODUCTS_BF16);
+    assert_int_equal(tensor_rollouts, 1);
+    roll_within(&m, "", 0, WCODEC_GRU_PRODUCTS_F32, 1, &one_by_one);
+    assert_false(same(&by_tensor, &one_by_one, &n));
+    for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
+        assert_int_equal(
+            roll_within(&m, rooms[i].mode, rooms[i].max_memory, WCODEC_GRU_PRODUCTS_BF16, 1, &got),
+            WCODEC_GRU_PRODUCTS_F32);
+        assert_true(same(&got, &one_by_one, &n));
+    }
+    drop(&by_tensor);
+    drop(&one_by_one);
+    drop(&got);
+    free(m.memory);
+    make(&m, &many);
+    m.hidden[0] = 1.00390625f; /* midway between two operands, the even one of which is below */
+    begin(&got, &many, 0);
+    assert_int_equal(roll_within(&m, "", 60000, WCODEC_GRU_PRODUCTS_BF16, 0, &got),
+                     WCODEC_GRU_PRODUCTS_BF16);
+    assert_int_equal(tensor_rollouts, 1);
+    for (size_t i = 0; i < many.starts * many.h; i++)
+        assert_float_equal(got.hidden[i], m.hidden[i], 1e-6);
+    assert_memory_equal(got.trajectories, m.loss, many.starts * sizeof(float));
+    drop(&got);
+    free(m.memory);
+}
+
+/* A start that tensor cores do not take is what it is by itself, and changes no other. */
+static void test_left(void **state)
+{
+    const struct sizes n = {WCODEC_RSSM_PRODUCTION, 2, 20, 4, 6, 5};
+    const size_t own = n.e * n.h;
+    struct model m;
+    struct said without, with, single;
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    make(&m, &n);
+    begin(&without, &n, 1);
+    begin(&with, &n, 1);
+    begin(&single, &n, 1);
+    roll_within(&m, "", 0, WCODEC_GRU_PRODUCTS_BF16, 1, &without);
+    m.hidden[own + 3] = 4.5f;
+    m.hidden[3 * own - 1] = NAN;
+    roll_within(&m, "", 0, WCODEC_GRU_PRODUCTS_BF16, 1, &with);
+    roll_within(&m, "", 0, WCODEC_GRU_PRODUCTS_F32, 1, &single);
+    for (size_t b = 0; b < n.starts; b++) {
+        const struct said *want = b == 1 || b == 2 ? &single : &without;
+        assert_memory_equal(with.hidden + b * own, want->hidden + b * own, own * sizeof(float));
+        assert_memory_equal(with.trajectories + b * n.e * 2, want->trajectories + b * n.e * 2,
+                            n.e * 2 * sizeof(float));
+        assert_memory_equal(&with.summaries[b], &want->summaries[b], sizeof want->summaries[b]);
+    }
+    drop(&without);
+    drop(&with);
+    drop(&single);
+    free(m.memory);
+}
+
+/* An executor that does other work before what it is given: rollouts by the same ensemble. */
+struct helping {
+    const wcodec_rssm *rssm;
+    const struct model *model;
+    struct said *said;
+    unsigned times;
+    bool busy;
+};
+
+static void run_helping(void *opaque, void (*task)(void *argument, size_t i), void *argument,
+                        size_t count)
+{
+    struct helping *h = opaque;
+    if (h->rssm != NULL && !h->busy) {
+        h->busy = true;
+        roll_well(h->rssm, h->model, true, 1, h->said);
+        h->busy = false;
+        h->times++;
+    }
+    for (size_t i = 0; i < count; i++)
+        task(argument, i);
+}
+
+static void test_helping(void **state)
+{
+    const struct sizes n = {WCODEC_RSSM_PRODUCTION, 2, 20, 4, 6, 70};
+    struct helping helping = {0};
+    const wcodec_executor executor = {.run = run_helping, .concurrency = 2, .opaque = &helping};
+    struct model m;
+    struct said outer, inner;
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    make(&m, &n);
+    begin(&outer, &n, 1);
+    begin(&inner, &n, 1);
+    wcodec_context *context = open_fake("", 0, &executor);
+    wcodec_rssm *rssm;
+    assert_int_equal(create(context, &m, "fake", WCODEC_GRU_PRODUCTS_BF16, &rssm, NULL), WCODEC_OK);
+    helping = (struct helping){.rssm = rssm, .model = &m, .said = &inner};
+    roll_well(rssm, &m, true, 1, &outer);
+    assert_true(helping.times > 1);
+    assert_true(same(&outer, &inner, &n));
+    wcodec_rssm_destroy(rssm);
+    wcodec_context_destroy(context);
+    drop(&outer);
+    drop(&inner);
+    free(m.memory);
+}
+
 /* A rollout by the fake device's tensor cores; what comes of it, whether allocation `fails` does
  * not succeed or the device is lost. */
-static wcodec_status run_once(const struct model *m, const char *backend, long fails,
+static wcodec_status run_once(const struct model *m, const char *backend, long fails, bool *failed,
                               wcodec_error *err)
 {
     struct support_allocator allocator;
@@ -440,18 +632,22 @@ static wcodec_status run_once(const struct model *m, const char *backend, long f
     if (context != NULL)
         wcodec_context_destroy(context);
     assert_int_equal(allocator.balance, 0);
+    *failed = allocator.left < 0;
     drop(&said);
     return status;
 }
 
-/* Each allocation fails once; the device is lost at each call, which the CPU may take over. */
+/* All allocations fail from each on; each of the device's fails once; it is lost at each call,
+ * which the CPU may take over.
+ */
 static void test_failures(void **state)
 {
     const struct sizes n = {WCODEC_RSSM_PRODUCTION, 1, 5, 3, 4, 3};
     struct model m;
     wcodec_error err = {0};
-    wcodec_status status = WCODEC_ERROR_MEMORY;
+    wcodec_status status;
     char mode[32];
+    bool failed = true;
     long fails = 0;
     (void)state;
     if (!wcodec_fibers_supported())
@@ -459,17 +655,26 @@ static void test_failures(void **state)
     make(&m, &n);
     support_load_plugin(NULL);
     setenv("WCODEC_FAKE", "", 1);
-    for (; status != WCODEC_OK; fails++) {
-        status = run_once(&m, "fake", fails, &err);
+    for (; failed; fails++) {
+        status = run_once(&m, "fake", fails, &failed, &err);
         assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY ||
                     status == WCODEC_ERROR_BACKEND);
     }
+    without_weights = 0;
+    for (unsigned at = 1; at <= DEVICE_ALLOCATIONS; at++) {
+        snprintf(mode, sizeof mode, "memory-%u", at);
+        setenv("WCODEC_FAKE", mode, 1);
+        status = run_once(&m, "fake", SUPPORT_NEVER, &failed, &err);
+        assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY);
+    }
+    assert_int_equal(status, WCODEC_OK);
+    assert_true(without_weights > 0);
     status = WCODEC_ERROR_DEVICE;
     unsigned calls = 0;
     for (unsigned at = 1; status != WCODEC_OK; at++) {
         snprintf(mode, sizeof mode, "lost-%u", at);
         setenv("WCODEC_FAKE", mode, 1);
-        status = run_once(&m, "fake", SUPPORT_NEVER, &err);
+        status = run_once(&m, "fake", SUPPORT_NEVER, &failed, &err);
         calls += status != WCODEC_OK;
         assert_true(status == WCODEC_OK || status == WCODEC_ERROR_DEVICE ||
                     status == WCODEC_ERROR_BACKEND);
@@ -479,15 +684,17 @@ static void test_failures(void **state)
     /* The last call, when all is made. */
     snprintf(mode, sizeof mode, "lost-%u", calls);
     setenv("WCODEC_FAKE", mode, 1);
-    assert_int_equal(run_once(&m, "fake,cpu", SUPPORT_NEVER, &err), WCODEC_OK);
+    assert_int_equal(run_once(&m, "fake,cpu", SUPPORT_NEVER, &failed, &err), WCODEC_OK);
     setenv("WCODEC_FAKE", "", 1);
     free(m.memory);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cpu), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_devices),
-                                       cmocka_unit_test(test_failures)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cpu),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_devices), cmocka_unit_test(test_room),
+        cmocka_unit_test(test_left),    cmocka_unit_test(test_helping),
+        cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
