@@ -76,16 +76,25 @@ class Rollout(NamedTuple):
     """By how much the weights of each part of a model change; None without a delta head."""
 
 
-def floats(value: Any, shape: tuple[int, ...], name: str) -> Any:
-    """As float32, one number after the other, of that shape."""
+def _numbers(value: Any, name: str) -> Any:
+    """An array of float32, of any shape: None and text are no numbers."""
     import numpy as np
 
     if is_torch(value):
         value = value.detach().cpu().float().numpy()
     try:
-        array = np.ascontiguousarray(value, np.float32)
+        array = np.asarray(value)
+        numbers = array.astype(np.float32, order="C", copy=False)
     except (TypeError, ValueError):
         raise UsageError(f"{name} is no array of numbers") from None
+    if array.dtype.kind in "OSU":
+        raise UsageError(f"{name} is no array of numbers")
+    return numbers
+
+
+def floats(value: Any, shape: tuple[int, ...], name: str) -> Any:
+    """As float32, one number after the other, of that shape."""
+    array = _numbers(value, name)
     if array.shape != shape:
         raise UsageError(f"{name} has the shape {list(array.shape)}: expected {list(shape)}")
     return array
@@ -313,7 +322,8 @@ class RSSM:
             loss: of the latest step. Of B starts [B], or one number.
             gradient_norm, learning_rate: of the latest step, for weight_deltas, which many starts
                 have not.
-            seed: of the draws in the mode "sampled", 0 to 2**64 - 1; start b has seed + b.
+            seed: of the draws in the mode "sampled", 0 to 2**64 - 1; start b of B has seed + b:
+                step seeds by B from call to call.
 
         Raises:
             UsageError: another shape, or steps or a seed out of range. OutOfMemoryError.
@@ -323,7 +333,8 @@ class RSSM:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
             raise UsageError(f"seed is {seed!r}: expected 0 to 2**64 - 1")
         torch = is_torch(features) or is_torch(hidden)
-        if len(getattr(features, "shape", ())) == 2:
+        features = _numbers(features, "features")
+        if features.ndim == 2:
             if gradient_norm or learning_rate:
                 raise UsageError("many starts have no gradient_norm and no learning_rate")
             arrays = self._rollouts(hidden, features, loss, steps, seed)
@@ -337,18 +348,17 @@ class RSSM:
     ) -> dict[str, Any]:
         import numpy as np
 
-        count = int(features.shape[0])
+        count = len(features)
         features = floats(features, (count, self.inputs), "features")
-        if hidden is not None and len(getattr(hidden, "shape", ())) == 2:
-            hidden = floats(hidden, (count, self.hidden), "hidden")
-            hidden = np.repeat(hidden[:, None], self.ensemble, 1)
-        elif hidden is not None:
+        if hidden is not None:
+            hidden = _numbers(hidden, "hidden")
+            if hidden.ndim == 2:
+                hidden = floats(hidden, (count, self.hidden), "hidden")
+                hidden = np.repeat(hidden[:, None], self.ensemble, 1)
             hidden = floats(hidden, (count, self.ensemble, self.hidden), "hidden")
-        if np.ndim(loss) == 0 and not is_torch(loss):
-            try:
-                loss = np.full(count, loss, np.float32)
-            except (TypeError, ValueError):
-                raise UsageError("loss is a number, or one of each start") from None
+        loss = _numbers(loss, "loss")
+        if loss.ndim == 0:
+            loss = np.full(count, loss)
         return rollouts(self, hidden, features, floats(loss, (count,), "loss"), steps, seed)
 
     def _rollout(
@@ -480,6 +490,7 @@ class RSSM:
         """Hidden values of all members, which [H] are the same."""
         import numpy as np
 
-        if len(getattr(hidden, "shape", ())) != 1:
+        hidden = _numbers(hidden, "hidden")
+        if hidden.ndim != 1:
             return floats(hidden, (self.ensemble, self.hidden), "hidden")
         return np.tile(floats(hidden, (self.hidden,), "hidden"), (self.ensemble, 1))

@@ -86,6 +86,10 @@ def test_many_starts(mode):
     same = model.rollout(hidden[:, 0], features, 2.5, 5)
     both = model.rollout(np.repeat(hidden[:, :1], 2, 1), features, [2.5] * 3, 5)
     np.testing.assert_array_equal(same.trajectories, both.trajectories)
+    lists = model.rollout(hidden[:, 0].tolist(), features.tolist(), 2.5, 5)
+    np.testing.assert_array_equal(lists.trajectories, same.trajectories)
+    one = model.rollout(hidden[0, 0].tolist(), features[0].tolist(), 2.5, 5)
+    np.testing.assert_array_equal(one.trajectories, same.trajectories[0])
     alone = model.rollout(None, features[:1], loss[:1], 0)
     np.testing.assert_allclose(alone.hidden[0, 1, :6], np.tanh(features[0]), rtol=1e-6)
     assert model.rollout(None, features[:0], loss[:0], 3).trajectories.shape == (0, 2, 4)
@@ -94,6 +98,11 @@ def test_many_starts(mode):
         (None, features[:, :5], loss),
         (None, features, loss[:2]),
         (None, features, "many"),
+        (None, features, None),
+        (None, features, "2.5"),
+        (None, features, [[1], [1, 2]]),
+        (None, [[1.0], [1.0, 2.0]], loss),
+        ([[["1"] * 20] * 2] * 3, features, loss),
     ]:
         with pytest.raises(wcodec.UsageError):
             model.rollout(*wrong, 5)
