@@ -93,7 +93,7 @@ wcodec_status wcodec_rssm_tensor_create(const wcodec_rssm *r, const wcodec_rssm_
     c->plan = p;
     c->owner = (struct wcodec_staging_owner){.context = r->context,
                                              .device = o,
-                                             .purpose = "rollouts",
+                                             .purpose = "a rollout of many starts",
                                              .limit = r->context->limits.max_memory};
     pthread_mutex_init(&c->lock, NULL);
     status = wcodec_opened_allocate(o, WCODEC_MEMORY_DEVICE,
@@ -140,7 +140,7 @@ void wcodec_rssm_tensor_destroy(struct wcodec_rssm_tensor *c)
 /* Starts from `first` on that are taken together, and what came of them, from losses on. */
 struct batch {
     const struct wcodec_rssm_many *many;
-    size_t first, count, tasks;
+    size_t first, count;
     struct wcodec_many_work work;
     struct wcodec_staging host; /* taken from where others would find it */
     const float *from;
@@ -185,11 +185,16 @@ static void take_start(const struct batch *b, size_t i)
     wcodec_rssm_start_end(m, b->first + i, &s);
 }
 
+static size_t tasks_of(size_t starts)
+{
+    return starts / STARTS_OF_TASK + (starts % STARTS_OF_TASK != 0);
+}
+
 static void take_share(void *argument, size_t task)
 {
     const struct batch *b = argument;
-    const size_t end = b->count * (task + 1) / b->tasks;
-    for (size_t i = b->count * task / b->tasks; i < end; i++)
+    const size_t begin = task * STARTS_OF_TASK;
+    for (size_t i = begin; i < b->count && i - begin < STARTS_OF_TASK; i++)
         if (b->many->alone[b->first + i] == 0)
             take_start(b, i);
 }
@@ -240,8 +245,7 @@ static void take_batch(struct wcodec_rssm_tensor *c, struct batch *b)
 {
     struct wcodec_staging other = b->host;
     b->from = (const float *)b->host.data;
-    b->tasks = (b->count + STARTS_OF_TASK - 1) / STARTS_OF_TASK;
-    wcodec_run(c->rssm->context, take_share, b, b->tasks);
+    wcodec_run(c->rssm->context, take_share, b, tasks_of(b->count));
     pthread_mutex_lock(&c->lock);
     if (c->host.size < b->host.size) {
         other = c->host;
@@ -298,13 +302,11 @@ wcodec_status wcodec_rssm_tensor_run(struct wcodec_rssm_tensor *c, const struct 
                                      wcodec_error *err)
 {
     struct wcodec_opened *o = c->owner.device;
-    const size_t count = (size_t)m->starts->count;
     struct wcodec_rssm_many marked = *m;
     wcodec_error reason = {0};
     if (atomic_load(&o->lost))
         return WCODEC_ERROR_UNSUPPORTED;
-    wcodec_run(c->rssm->context, mark_share, &marked,
-               count / STARTS_OF_TASK + (count % STARTS_OF_TASK != 0));
+    wcodec_run(c->rssm->context, mark_share, &marked, tasks_of((size_t)m->starts->count));
     const wcodec_status status = run_batches(c, m, &reason);
     if (status == WCODEC_OK)
         return status;

@@ -377,15 +377,16 @@ static const struct sizes large[] = {
     {WCODEC_RSSM_PRODUCTION, 1, 1000, 32, 10, 100},
 };
 
-/* Calls that were by tensor cores, and ensembles whose weights found no room there, as the log has
- * it. */
-static unsigned tensor_rollouts, without_weights;
+/* Calls that were by tensor cores, and ensembles whose weights found no room there, and that
+ * because of max_memory, as the log has it. */
+static unsigned tensor_rollouts, without_weights, limits;
 
 static void count_rollouts(void *opaque, wcodec_log_level level, const char *text)
 {
     (void)opaque, (void)level;
     tensor_rollouts += strstr(text, "rollouts by tensor cores: ") != NULL;
     without_weights += strstr(text, "has no room for weights of tensor cores") != NULL;
+    limits += strstr(text, "(a rollout of many starts needs more memory than the limit") != NULL;
 }
 
 static wcodec_context *open_context(const char *name, struct support_allocator *allocator,
@@ -503,11 +504,13 @@ static void test_room(void **state)
     assert_int_equal(tensor_rollouts, 1);
     roll_within(&m, "", 0, WCODEC_GRU_PRODUCTS_F32, 1, &one_by_one);
     assert_false(same(&by_tensor, &one_by_one, &n));
+    limits = 0;
     for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
         assert_int_equal(
             roll_within(&m, rooms[i].mode, rooms[i].max_memory, WCODEC_GRU_PRODUCTS_BF16, 1, &got),
             WCODEC_GRU_PRODUCTS_F32);
         assert_true(same(&got, &one_by_one, &n));
+        assert_int_equal(limits, i);
     }
     drop(&by_tensor);
     drop(&one_by_one);
