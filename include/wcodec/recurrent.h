@@ -363,9 +363,9 @@ typedef struct wcodec_rssm_courses {
  * take thousands of starts at once, within the bound stated there, a start's results being the same
  * whatever others are beside it; starts a hidden value of which is NaN or larger than 4 go one by
  * one, of binary32, even then. Hidden values that are midway between two numbers of BF16 may lose a
- * unit of their last place, also in 0 steps. Fewer starts are taken at once where max_memory or the device leave
- * little room; where they leave none, which the log says, all go one by one. A context that logs at
- * the level DEBUG gets one line of it.
+ * unit of their last place, also in 0 steps. Fewer starts are taken at once where max_memory or the
+ * device leave little room; where they leave none, which the log says, all go one by one. A context
+ * that logs at the level DEBUG gets one line of it.
  *
  * Takes 4 E (8 W + S) bytes of memory for each thread while it runs, and with products of BF16 a
  * byte for each start. Tensor cores have up to 256 MiB of the device, and as much of the host for
