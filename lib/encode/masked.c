@@ -345,14 +345,20 @@ static wcodec_status code_smaller(struct masking *w, struct wcodec_coded *coded,
     return status;
 }
 
+/* Begins, where it does. */
+static bool begin_if_applies(struct masking *w, const uint8_t *data, uint64_t size)
+{
+    if (!applies(w->settings, w->dtype, size))
+        return false;
+    begin(w, data, size);
+    return has_zeros(w);
+}
+
 bool wcodec_masked_applies(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
                            const void *data, uint64_t size)
 {
     struct masking w = {.settings = settings, .dtype = dtype};
-    if (!applies(settings, dtype, size))
-        return false;
-    begin(&w, data, size);
-    return has_zeros(&w);
+    return begin_if_applies(&w, data, size);
 }
 
 wcodec_status wcodec_masked_code(wcodec_context *context,
@@ -363,9 +369,8 @@ wcodec_status wcodec_masked_code(wcodec_context *context,
     struct masking w = {.context = context, .settings = settings, .dtype = dtype};
     bool better = true;
     *done = false;
-    if (!wcodec_masked_applies(settings, dtype, data, size))
+    if (!begin_if_applies(&w, data, size))
         return WCODEC_OK;
-    begin(&w, data, size);
     const bool large = w.m.elements >= 2 * SAMPLE;
     wcodec_status status = large ? ask_sample(&w, &better, err) : WCODEC_OK;
     if (status == WCODEC_OK && better)

@@ -14,6 +14,13 @@ static bool is_hashed_here(const struct wcodec_write_batch *b)
     return b->settings.lossy == WCODEC_LOSSY_NONE && !b->output->hash_known;
 }
 
+/* Of a failure in what is read: the next items, where those before them are coded at the same time.
+ */
+static uint64_t place(const struct wcodec_write_work *w)
+{
+    return w->plans ? WCODEC_WRITE_PLACE_NEXT : WCODEC_WRITE_PLACE_BATCH;
+}
+
 static void read_task(void *argument, size_t i)
 {
     struct wcodec_write_work *w = argument;
@@ -34,7 +41,7 @@ static void read_task(void *argument, size_t i)
                                  b->now.bytes + at, size, &error);
     (void)wcodec_phase_end(&b->phases, WCODEC_PHASE_HASH, time);
     if (status != WCODEC_OK)
-        wcodec_write_note_failure(w, WCODEC_WRITE_PLACE_BATCH + i, status, &error);
+        wcodec_write_note_failure(w, place(w) + i, status, &error);
 }
 
 /* Copying from the system's cache, touching new memory, and hashing what is in cache then take as
@@ -49,7 +56,7 @@ void wcodec_write_read(struct wcodec_write_work *w)
     } else if (b->source) {
         wcodec_status status = wcodec_write_batch_reserve(b, b->now.size, false, &error);
         if (status != WCODEC_OK) {
-            wcodec_write_note_failure(w, WCODEC_WRITE_PLACE_BATCH, status, &error);
+            wcodec_write_note_failure(w, place(w), status, &error);
             return;
         }
         b->now.bytes = b->now.data;
@@ -149,6 +156,6 @@ void wcodec_write_find_aliases(struct wcodec_write_work *w)
     for (size_t i = 0; i < b->now.count && !atomic_load(&w->failed); i++) {
         wcodec_status status = find_alias(b, i, &error);
         if (status != WCODEC_OK)
-            wcodec_write_note_failure(w, WCODEC_WRITE_PLACE_BATCH + i, status, &error);
+            wcodec_write_note_failure(w, place(w) + i, status, &error);
     }
 }

@@ -206,7 +206,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k none small 2>/dev/null; then
     run 1 "$WCODEC" decompress -q -T16 -o small/x c.safetensors.wcodec; says 'are free'
     is "$(ls -A small)" ''
     umount small && mounted=
-    # No more room than for the output: what cannot be allocated ahead is written all the same.
+    # No more room than for the output: what cannot be copied is written all the same.
     mount -t tmpfs -o "size=$(($(size_of c.safetensors.wcodec) / 4096 * 4 + 8))k" none small && mounted=$work/small
     run 0 "$WCODEC" compress -q -1 -T16 -o small/x c.safetensors
     same small/x c.safetensors.wcodec
