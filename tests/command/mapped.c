@@ -129,6 +129,12 @@ static void writes_all(size_t size)
     REQUIRE(copy(&mapped, 0, data, 1) == MAPPED_DONE && status_of(fd).st_size == (off_t)size + 1);
     REQUIRE(copy(&mapped, size, data, 1) == MAPPED_NOT);
     REQUIRE(copy(&mapped, UINT64_MAX, data, 1) == MAPPED_NOT);
+    /* All others copy while somebody has the other turn. */
+    REQUIRE(!mapped_begin(&mapped, size));
+    REQUIRE(write_all(&mapped, data, size, &copied) == 0);
+    mapped_end(&mapped, false);
+    REQUIRE(copied == (size + PIECE - 1) / PIECE);
+    expect_contents(fd, data, size);
     REQUIRE(write_all(&mapped, data, size, &copied) == 0);
     REQUIRE(mapped_close(&mapped, &extended));
     REQUIRE(extended == size + 1 && status_of(fd).st_size == (off_t)extended);

@@ -445,8 +445,29 @@ static void failing_release(void *opaque, void *memory)
     free(memory);
 }
 
-static void fail_everywhere(wcodec_dtype dtype, const uint8_t *data, uint64_t size,
-                            const struct wcodec_encode_settings *settings)
+/* In two steps, where there is a plan. */
+static wcodec_status encode_ahead(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                  const void *data, uint64_t size, struct wcodec_coded *coded,
+                                  wcodec_error *err)
+{
+    struct wcodec_planned *planned = NULL;
+    const wcodec_status status =
+        wcodec_plan_ahead(context, settings, dtype, data, size, &planned, err);
+    if (status != WCODEC_OK) {
+        assert_null(planned);
+        return status;
+    }
+    return planned != NULL ? wcodec_encode_planned(planned, settings->scratch, coded, err)
+                           : wcodec_encode_tensor(context, settings, dtype, data, size, coded, err);
+}
+
+typedef wcodec_status (*encode_fn)(wcodec_context *, const struct wcodec_encode_settings *,
+                                   wcodec_dtype, const void *, uint64_t, struct wcodec_coded *,
+                                   wcodec_error *);
+
+static void fail_everywhere(encode_fn encode, wcodec_dtype dtype, const uint8_t *data,
+                            uint64_t size, const struct wcodec_encode_settings *settings)
 {
     unsigned unmoved = 0;
     for (size_t n = 1;; n++) {
@@ -463,8 +484,7 @@ static void fail_everywhere(wcodec_dtype dtype, const uint8_t *data, uint64_t si
         assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
         size_t before = failing.held;
         failing.fail_at = failing.calls + n;
-        wcodec_status status =
-            wcodec_encode_tensor(context, settings, dtype, data, size, &coded, NULL);
+        wcodec_status status = encode(context, settings, dtype, data, size, &coded, NULL);
         if (status == WCODEC_OK) {
             status = wcodec_coded_gather(&coded, NULL);
             wcodec_coded_free(&coded);
@@ -498,8 +518,17 @@ static void test_allocation_failures(void **state)
             if (pattern == CONSTANT)
                 continue;
             uint8_t *data = make(pattern, dtypes[d], 20000, &s->seed);
-            fail_everywhere(dtypes[d], data,
-                            (uint64_t)20000 << wcodec_dtype_element_log2(dtypes[d]), &level3);
+            const uint64_t size = (uint64_t)20000 << wcodec_dtype_element_log2(dtypes[d]);
+            fail_everywhere(wcodec_encode_tensor, dtypes[d], data, size, &level3);
+            if (pattern == WEIGHTS) {
+                struct wcodec_planned *planned;
+                assert_int_equal(
+                    wcodec_plan_ahead(s->context, &level3, dtypes[d], data, size, &planned, NULL),
+                    WCODEC_OK);
+                assert_non_null(planned);
+                wcodec_planned_free(planned);
+                fail_everywhere(encode_ahead, dtypes[d], data, size, &level3);
+            }
             free(data);
         }
 }

@@ -45,7 +45,7 @@ static void *run_piece(void *argument)
  * time. */
 static void run_elsewhere(task_fn task, void *argument, size_t count, size_t threads, bool together)
 {
-    struct piece pieces[4];
+    struct piece pieces[8];
     for (size_t i = 0; i < threads; i++) {
         pieces[i] = (struct piece){.task = task,
                                    .argument = argument,
@@ -69,7 +69,7 @@ static void run_one_by_one(void *opaque, task_fn task, void *argument, size_t co
 static void run_together(void *opaque, task_fn task, void *argument, size_t count)
 {
     (void)opaque;
-    run_elsewhere(task, argument, count, 4, true);
+    run_elsewhere(task, argument, count, 8, true);
 }
 
 struct caller {
@@ -127,9 +127,9 @@ static void test_executors(void **state)
                                                 {.run = run_backwards, .concurrency = 64},
                                                 {.run = run_scattered, .concurrency = 5},
                                                 {.run = run_one_by_one, .concurrency = 3},
-                                                {.run = run_together, .concurrency = 4}};
-    static const unsigned sizes[] = {3000000, 50,     40000,   2000000, 700000,
-                                     9,       300000, 1500000, 5000,    900000};
+                                                {.run = run_together, .concurrency = 8}};
+    static const unsigned sizes[] = {3000000, 50,     40000,   2000000,  12 << 20, 700000,
+                                     9,       300000, 1500000, 12 << 20, 5000,     900000};
     uint64_t seed = support_seed();
     struct support_model m;
     struct caller first, other;
@@ -139,7 +139,7 @@ static void test_executors(void **state)
         char name[16];
         snprintf(name, sizeof name, "%u", i);
         support_model_add(&m, name, i % 3 ? "BF16" : "F32", i % 3 ? 16 : 32, sizes[i],
-                          SUPPORT_WEIGHTS, &seed);
+                          sizes[i] < 12 << 20 ? SUPPORT_WEIGHTS : SUPPORT_ZEROS, &seed);
     }
     support_model_finish(&m, "", 0);
     compress(&m, NULL, &first);

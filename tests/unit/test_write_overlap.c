@@ -7,6 +7,7 @@
 #include "support_model.h"
 
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -118,6 +119,48 @@ static void test_bytes(void **state)
     support_model_free(&m);
 }
 
+/* At level 9 planning takes so much that only some batches overlap: those that do not come between
+ * them, while what is ahead still waits, or what was coded is still to be verified. */
+static void test_some_overlap(void **state)
+{
+    (void)state;
+    enum { SIZE = 13 << 20, RANDOM = 1 << 12, COUNT = 3 };
+    struct support_model m;
+    struct support_sink expected;
+    wcodec_encode_options options;
+    uint64_t seed = support_seed();
+    uint8_t *data = malloc(SIZE);
+    assert_non_null(data);
+    support_model_init(&m);
+    for (unsigned i = 0; i < COUNT; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u", i);
+        memset(data, (int)i + 1, SIZE);
+        for (unsigned k = 0; k < RANDOM; k++)
+            data[k] = (uint8_t)support_random(&seed);
+        support_model_add_data(&m, name, "U8", SIZE, data, SIZE);
+    }
+    support_model_finish(&m, "", 0);
+    free(data);
+    FILE *f = make_file(&m);
+    wcodec_encode_options_init(&options);
+    options.level = 9;
+    for (unsigned threads = 2; threads <= 8; threads += 6) {
+        struct support_sink sink;
+        wcodec_context *context = support_context(threads, NULL);
+        assert_int_equal(compress(context, f, &options, threads == 2 ? &expected : &sink, NULL),
+                         WCODEC_OK);
+        if (threads == 2)
+            support_expect_restores(context, &expected, m.file, m.file_size);
+        else
+            expect_same(&sink, &expected);
+        wcodec_context_destroy(context);
+    }
+    support_sink_free(&expected);
+    fclose(f);
+    support_model_free(&m);
+}
+
 /* Memory that fails: at some of its allocations, since threads make their order. */
 static void test_out_of_memory(void **state)
 {
@@ -194,6 +237,38 @@ static int watch(void *opaque, uint64_t done, uint64_t total)
     return done >= w->stop_at;
 }
 
+struct slow {
+    struct support_sink sink;
+    bool has_slept;
+};
+
+/* Once, in the first large payload, it takes longer than from one report to the next. */
+static int write_slowly(void *opaque, const void *data, size_t size)
+{
+    struct slow *s = opaque;
+    if (!s->has_slept && s->sink.size > LARGE / 4) {
+        s->has_slept = true;
+        nanosleep(&(struct timespec){.tv_nsec = 210000000}, NULL);
+    }
+    return support_sink_write(&s->sink, data, size);
+}
+
+/* While items are coded and the next are read. */
+static void cancel_amid(wcodec_context *context, FILE *f, uint64_t size,
+                        wcodec_encode_options *options, struct watcher *watcher)
+{
+    struct slow slow = {.has_slept = false};
+    wcodec_error err = {0};
+    *watcher = (struct watcher){.stop_at = 1};
+    support_sink_init(&slow.sink);
+    assert_int_equal(
+        wcodec_compress_fd(context, fileno(f), write_slowly, &slow, options, NULL, &err),
+        WCODEC_ERROR_CANCELLED);
+    assert_string_equal(err.text, "cancelled by the caller");
+    assert_in_range(watcher->last, 1, size - 1);
+    support_sink_free(&slow.sink);
+}
+
 /* Progress goes forward to the end, or to where it is told to stop. */
 static void test_progress(void **state)
 {
@@ -213,6 +288,7 @@ static void test_progress(void **state)
     watcher = (struct watcher){.stop_at = 0};
     assert_int_equal(compress(context, f, &options, &sink, NULL), WCODEC_ERROR_CANCELLED);
     support_sink_free(&sink);
+    cancel_amid(context, f, m.file_size, &options, &watcher);
     fclose(f);
     wcodec_context_destroy(context);
     support_model_free(&m);
@@ -221,7 +297,8 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes), cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_little_memory), cmocka_unit_test(test_progress)};
+        cmocka_unit_test(test_bytes), cmocka_unit_test(test_some_overlap),
+        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_progress)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
