@@ -67,7 +67,9 @@ cached () {
         PATH=$state/ccache:$PATH
     fi
     "$@"
+    ended=$?
     PATH=$without
+    return $ended
 }
 
 stage_gcc () {
