@@ -44,15 +44,7 @@ static wcodec_status upload(struct wcodec_rssm_device *d, const wcodec_gru_weigh
     const struct wcodec_recurrent_upload to = {&d->owner, &d->host, d->queue, d->weights, &d->plan};
     const uint64_t weights = r->members * d->plan.parts * d->plan.part_floats * sizeof(float),
                    head = (r->hidden + r->stochastic) * sizeof(float);
-    wcodec_status status = WCODEC_OK;
-    for (size_t i = 0; i < r->members && status == WCODEC_OK; i++) {
-        const wcodec_gru_weights *m = &members[i];
-        const struct wcodec_recurrent_weights of = {.w = {m->w_z, m->w_r, m->w_h},
-                                                    .u = {m->u_z, m->u_r, m->u_h},
-                                                    .b = {m->b_z, m->b_r, m->b_h},
-                                                    .block = 1};
-        status = wcodec_recurrent_upload(&to, i, &of, err);
-    }
+    wcodec_status status = wcodec_recurrent_upload_members(&to, members, r->members, NULL, err);
     if (status == WCODEC_OK)
         status = wcodec_staging_reserve(&d->owner, &d->host, WCODEC_MEMORY_PINNED, head, err);
     if (status != WCODEC_OK)

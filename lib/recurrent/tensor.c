@@ -29,24 +29,6 @@ struct wcodec_rssm_tensor {
     struct wcodec_staging host; /* what comes from there, and goes to it */
 };
 
-static wcodec_status upload(struct wcodec_rssm_tensor *c, const wcodec_gru_weights *members,
-                            wcodec_error *err)
-{
-    const struct wcodec_rssm *r = c->rssm;
-    const struct wcodec_recurrent_upload to = {&c->owner, &c->host, c->queue, c->weights, &c->plan};
-    wcodec_status status = WCODEC_OK;
-    for (size_t i = 0; i < r->members && status == WCODEC_OK; i++) {
-        const wcodec_gru_weights *m = &members[i];
-        const struct wcodec_recurrent_weights of = {.w = {m->w_z, m->w_r, m->w_h},
-                                                    .u = {m->u_z, m->u_r, m->u_h},
-                                                    .b = {m->b_z, m->b_r, m->b_h},
-                                                    .head = r->head,
-                                                    .block = 1};
-        status = wcodec_recurrent_upload(&to, i, &of, err);
-    }
-    return status;
-}
-
 /* Is there a form for it? The log says why not. */
 static bool plan(struct wcodec_opened *o, const wcodec_rssm *r, struct wcodec_rollout_plan *p)
 {
@@ -102,7 +84,9 @@ wcodec_status wcodec_rssm_tensor_create(const wcodec_rssm *r, const wcodec_rssm_
     if (status == WCODEC_OK)
         status = o->backend->queue_create(o->device, &c->queue, &reason);
     if (status == WCODEC_OK)
-        status = upload(c, members, &reason);
+        status = wcodec_recurrent_upload_members(
+            &(struct wcodec_recurrent_upload){&c->owner, &c->host, c->queue, c->weights, &c->plan},
+            members, r->members, r->head, &reason);
     if (status == WCODEC_OK) {
         *tensor = c;
         return status;

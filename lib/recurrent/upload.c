@@ -5,8 +5,6 @@
 
 #include "core/error.h"
 
-#include <wcodec/recurrent.h>
-
 #include <string.h>
 
 enum { GATES = WCODEC_UPLOAD_GATES };
@@ -193,6 +191,23 @@ wcodec_status wcodec_recurrent_upload(const struct wcodec_recurrent_upload *u, u
                             u->host->data, size, err);
         if (status == WCODEC_OK)
             status = b->queue_wait(u->queue, err);
+    }
+    return status;
+}
+
+wcodec_status wcodec_recurrent_upload_members(const struct wcodec_recurrent_upload *u,
+                                              const wcodec_gru_weights *members, size_t count,
+                                              const float *head, wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0; i < count && status == WCODEC_OK; i++) {
+        const wcodec_gru_weights *m = &members[i];
+        const struct wcodec_recurrent_weights of = {.w = {m->w_z, m->w_r, m->w_h},
+                                                    .u = {m->u_z, m->u_r, m->u_h},
+                                                    .b = {m->b_z, m->b_r, m->b_h},
+                                                    .head = head,
+                                                    .block = 1};
+        status = wcodec_recurrent_upload(u, i, &of, err);
     }
     return status;
 }

@@ -7,6 +7,8 @@
 
 #include "registry/staging.h"
 
+#include <wcodec/recurrent.h>
+
 enum { WCODEC_UPLOAD_GATES = 3 };
 
 /* Of a member, gates z, r, h. Matrices are in blocks of rows: [H / block, columns, block]; a block
@@ -38,5 +40,10 @@ wcodec_status wcodec_recurrent_device_of(wcodec_context *context, const char *me
 wcodec_status wcodec_recurrent_upload(const struct wcodec_recurrent_upload *upload, uint64_t member,
                                       const struct wcodec_recurrent_weights *weights,
                                       wcodec_error *err);
+
+/* Of all members of an ensemble; a plan by tiles has the head, too. */
+wcodec_status wcodec_recurrent_upload_members(const struct wcodec_recurrent_upload *upload,
+                                              const wcodec_gru_weights *members, size_t count,
+                                              const float *head, wcodec_error *err);
 
 #endif
