@@ -148,6 +148,9 @@ cu_result wcodec_cuda_launch(const struct wcodec_device *device, cu_function fun
                              uint32_t groups, uint32_t threads, uint32_t shared, uint64_t stream,
                              bool early, void *argument);
 
+/* What makes a launch one of clusters of so many work-groups. */
+struct cu_launch_attribute wcodec_cuda_cluster_of(uint32_t size);
+
 /* The same by clusters of so many work-groups, where the device has them; it may begin early. And
  * how many such clusters run at a time; 0: none. */
 cu_result wcodec_cuda_launch_clusters(const struct wcodec_device *device, cu_function function,

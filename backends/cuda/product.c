@@ -18,7 +18,7 @@ static cu_result find(struct wcodec_device *d, const char *kernel, uint32_t shar
                : d->cu->function_set(*function, CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)shared);
 }
 
-static struct cu_launch_attribute cluster_of(uint32_t size)
+struct cu_launch_attribute wcodec_cuda_cluster_of(uint32_t size)
 {
     struct cu_launch_attribute a = {.id = CU_LAUNCH_CLUSTER};
     a.value.cluster[0] = size;
@@ -31,7 +31,7 @@ cu_result wcodec_cuda_launch_clusters(const struct wcodec_device *d, cu_function
                                       uint32_t shared, uint64_t stream, void *argument)
 {
     void *arguments[] = {argument};
-    struct cu_launch_attribute attributes[2] = {cluster_of(cluster),
+    struct cu_launch_attribute attributes[2] = {wcodec_cuda_cluster_of(cluster),
                                                 {.id = CU_LAUNCH_PROGRAMMATIC_SERIALIZATION}};
     const struct cu_launch_config config = {{groups, 1, 1}, {threads, 1, 1},
                                             shared,         (cu_stream)(uintptr_t)stream,
@@ -43,7 +43,7 @@ cu_result wcodec_cuda_launch_clusters(const struct wcodec_device *d, cu_function
 uint32_t wcodec_cuda_clusters(const struct wcodec_device *d, cu_function function, uint32_t size,
                               uint32_t threads, uint32_t shared)
 {
-    struct cu_launch_attribute attribute = cluster_of(size);
+    struct cu_launch_attribute attribute = wcodec_cuda_cluster_of(size);
     const struct cu_launch_config config = {{size, 1, 1}, {threads, 1, 1}, shared,
                                             NULL,         &attribute,      1};
     int clusters = 0;

@@ -32,14 +32,6 @@ cu_result wcodec_cuda_find_rollouts(struct wcodec_device *d)
     return result;
 }
 
-static struct cu_launch_attribute cluster_of(uint32_t parts)
-{
-    struct cu_launch_attribute a = {.id = CU_LAUNCH_CLUSTER};
-    a.value.cluster[0] = parts;
-    a.value.cluster[1] = a.value.cluster[2] = 1;
-    return a;
-}
-
 static cu_function kernel_of(const struct wcodec_device *d, const struct wcodec_rollout_plan *p)
 {
     return d->rollouts[p->sizes.unit != WCODEC_UNIT_NONE][p->form];
@@ -50,7 +42,7 @@ static cu_function kernel_of(const struct wcodec_device *d, const struct wcodec_
 static bool has_cluster(const struct wcodec_device *d, struct wcodec_rollout_plan *p)
 {
     int clusters = 0;
-    struct cu_launch_attribute attribute = cluster_of(p->parts);
+    struct cu_launch_attribute attribute = wcodec_cuda_cluster_of(p->parts);
     const struct cu_launch_config config = {
         {p->parts, 1, 1}, {p->items, 1, 1}, wcodec_gpu_rollout_shared(p), NULL, &attribute, 1};
     if (p->parts > PARTS &&
@@ -91,7 +83,7 @@ static cu_result launch(const struct wcodec_device *d, const struct wcodec_rollo
     struct cu_launch_attribute attributes[2];
     unsigned count = 0;
     if (p->parts > 1)
-        attributes[count++] = cluster_of(p->parts);
+        attributes[count++] = wcodec_cuda_cluster_of(p->parts);
     if (early) {
         attributes[count] =
             (struct cu_launch_attribute){.id = CU_LAUNCH_PROGRAMMATIC_SERIALIZATION};
