@@ -17,13 +17,32 @@ static void hex(const uint8_t hash[16], char text[33])
         snprintf(text + 2 * i, 3, "%02x", hash[i]);
 }
 
+bool wcodec_bases_find_hash(const struct wcodec_bases *bases, const uint8_t hash[16], uint64_t *i,
+                            uint64_t *place)
+{
+    uint64_t begin = 0, end = bases->count;
+    while (begin < end) {
+        const uint64_t middle = begin + (end - begin) / 2;
+        const int order = memcmp(bases->files[bases->order[middle]]->hash, hash, 16);
+        if (order == 0) {
+            *i = bases->order[middle];
+            return true;
+        }
+        if (order < 0)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    if (place != NULL)
+        *place = begin;
+    return false;
+}
+
 const struct wcodec_base_file *wcodec_bases_by_hash(const struct wcodec_bases *bases,
                                                     const uint8_t hash[16])
 {
-    for (uint64_t i = 0; i < bases->count; i++)
-        if (memcmp(bases->files[i]->hash, hash, 16) == 0)
-            return bases->files[i];
-    return NULL;
+    uint64_t i;
+    return wcodec_bases_find_hash(bases, hash, &i, NULL) ? bases->files[i] : NULL;
 }
 
 bool wcodec_base_find_tensor(const struct wcodec_base_file *file, const char *name,

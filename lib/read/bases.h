@@ -7,6 +7,7 @@
 
 #include "format/base_fetch.h"
 #include "format/layout.h"
+#include "read/bases_folder.h"
 #include "read/decode.h"
 #include "read/reader.h"
 
@@ -24,6 +25,7 @@ struct wcodec_base_file {
     struct wcodec_names names;   /* of the layout's tensors */
     struct wcodec_source source; /* its descriptor is -1 where it is opened for each call */
     struct stat identity;
+    struct wcodec_base_file *next; /* of those that are closed later */
 };
 
 /* A file that is not compressed, and was read for its hash. */
@@ -38,9 +40,24 @@ struct wcodec_bases {
     unsigned depth;
     uint64_t count;
     struct wcodec_base_file **files;
+    uint64_t *order; /* numbers of files, by their hashes */
     uint64_t hash_count;
     struct wcodec_base_hash *hashes;
+    struct wcodec_base_folder folder; /* that was looked through last */
 };
+
+/* Open what may become a base. by: of files that are not compressed only one is read, for its
+ * hash, that a delta of that index may need, else WCODEC_ERROR_NOT_FOUND; NULL: any. f: zero; the
+ * caller closes it, on failure too. */
+wcodec_status wcodec_base_open(struct wcodec_bases *bases, const char *path,
+                               const struct wcodec_index *by, struct wcodec_base_file *f,
+                               wcodec_error *err);
+/* NULL is ignored. */
+void wcodec_base_close(wcodec_context *context, struct wcodec_base_file *f);
+/* Into the set, unless a file with its hash is there. *left: what the caller closes, the file or
+ * one that it takes the place of; NULL: nothing. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_base_keep(struct wcodec_bases *bases, struct wcodec_base_file *f, bool found,
+                               struct wcodec_base_file **left, wcodec_error *err);
 
 /* A tensor of a file. */
 struct wcodec_base_tensor {
@@ -53,6 +70,10 @@ struct wcodec_base_tensor {
     const uint64_t *shape;
 };
 
+/* The number of the file with a hash; false: none has it, and *place is where it would stand in the
+ * order. place may be NULL. */
+bool wcodec_bases_find_hash(const struct wcodec_bases *bases, const uint8_t hash[16], uint64_t *i,
+                            uint64_t *place);
 /* NULL: none has it. */
 const struct wcodec_base_file *wcodec_bases_by_hash(const struct wcodec_bases *bases,
                                                     const uint8_t hash[16]);

@@ -1,21 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Making a set of bases, finding what is missing, and what encoders take from it. */
+/* Making a set of bases, and what encoders take from it. */
 
 #include "read/bases.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/memory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static void close_file(wcodec_context *context, struct wcodec_base_file *f)
+void wcodec_base_close(wcodec_context *context, struct wcodec_base_file *f)
 {
     if (f == NULL)
         return;
@@ -96,12 +94,10 @@ struct reached {
 static bool meet(struct reached *r, const uint8_t *from, const uint8_t *hash)
 {
     const struct wcodec_bases *b = r->bases;
-    uint64_t i = 0;
+    uint64_t i;
     if (memcmp(from, hash, 16) == 0)
         return true;
-    while (i < b->count && memcmp(b->files[i]->hash, from, 16) != 0)
-        i++;
-    if (i == b->count || r->seen[i] || b->files[i]->layout != NULL)
+    if (!wcodec_bases_find_hash(b, from, &i, NULL) || r->seen[i] || b->files[i]->layout != NULL)
         return false;
     r->seen[i] = 1;
     r->queue[r->count++] = i;
@@ -161,9 +157,11 @@ void wcodec_bases_destroy(wcodec_bases *bases)
     if (bases == NULL)
         return;
     for (uint64_t i = 0; i < bases->count; i++)
-        close_file(bases->context, bases->files[i]);
+        wcodec_base_close(bases->context, bases->files[i]);
     wcodec_free(&bases->context->allocator, bases->files);
+    wcodec_free(&bases->context->allocator, bases->order);
     wcodec_free(&bases->context->allocator, bases->hashes);
+    wcodec_base_folder_free(&bases->context->allocator, &bases->folder);
     wcodec_free(&bases->context->allocator, bases);
 }
 
@@ -206,12 +204,6 @@ static wcodec_status name_tensors(wcodec_context *context, struct wcodec_base_fi
     return WCODEC_OK;
 }
 
-/* What files are looked for; NULL: whatever is given is wanted. */
-struct search {
-    const struct wcodec_reader *reader; /* NULL: by what the bases need */
-    bool coded_only;                    /* .wcodec files */
-};
-
 /* Is a file that is not compressed one that an entry of the index may be coded against? Its hash
  * is not known. */
 static bool index_may_need(const struct wcodec_index *index, const struct wcodec_base_file *f)
@@ -225,19 +217,6 @@ static bool index_may_need(const struct wcodec_index *index, const struct wcodec
             tensor.dtype == e->dtype)
             return true;
     }
-    return false;
-}
-
-static bool is_like(const struct wcodec_bases *b, const struct search *search,
-                    const struct wcodec_base_file *f)
-{
-    const struct wcodec_reader *reader = search->reader;
-    for (uint64_t s = 0; reader != NULL && s < reader->shard_count; s++)
-        if (index_may_need(reader->shards[s].index, f))
-            return true;
-    for (uint64_t i = 0; i < b->count; i++)
-        if (b->files[i]->layout == NULL && index_may_need(b->files[i]->shard.index, f))
-            return true;
     return false;
 }
 
@@ -278,7 +257,7 @@ static bool has_deltas(const struct wcodec_index *index)
 }
 
 /* A file of tensors that is not compressed. */
-static wcodec_status open_original(struct wcodec_bases *b, int fd, const struct search *search,
+static wcodec_status open_original(struct wcodec_bases *b, int fd, const struct wcodec_index *by,
                                    struct wcodec_base_file *f, wcodec_error *err)
 {
     wcodec_context *context = b->context;
@@ -288,7 +267,7 @@ static wcodec_status open_original(struct wcodec_bases *b, int fd, const struct 
         wcodec_layout_read(&f->source, &context->allocator, NULL, &f->layout, err);
     if (status == WCODEC_OK)
         status = name_tensors(context, f, err);
-    if (status == WCODEC_OK && search != NULL && !is_like(b, search, f))
+    if (status == WCODEC_OK && by != NULL && !index_may_need(by, f))
         status = wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "it has no tensors like those");
     if (status == WCODEC_OK)
         status = hash_once(b, fd, f, err);
@@ -296,8 +275,8 @@ static wcodec_status open_original(struct wcodec_bases *b, int fd, const struct 
     return status;
 }
 
-static wcodec_status open_base(struct wcodec_bases *b, const char *path,
-                               const struct search *search, struct wcodec_base_file *f,
+wcodec_status wcodec_base_open(struct wcodec_bases *b, const char *path,
+                               const struct wcodec_index *by, struct wcodec_base_file *f,
                                wcodec_error *err)
 {
     wcodec_context *context = b->context;
@@ -322,7 +301,7 @@ static wcodec_status open_base(struct wcodec_bases *b, const char *path,
                    : wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%s: it holds no tensors", path);
     }
     if (status == WCODEC_OK)
-        status = open_original(b, fd, search, f, err);
+        status = open_original(b, fd, by, f, err);
     if (f->layout == NULL || (status == WCODEC_OK && !keeps_open(b))) {
         close(fd);
         f->source.fd = -1;
@@ -332,35 +311,43 @@ static wcodec_status open_base(struct wcodec_bases *b, const char *path,
     return status;
 }
 
-/* Into the set, unless a file with its hash is there. */
-static wcodec_status keep(struct wcodec_bases *b, struct wcodec_base_file *f, bool found,
-                          wcodec_error *err)
+/* Of two that serve, one that needs no other itself. */
+static void exchange(struct wcodec_base_file *same, struct wcodec_base_file *f, bool found)
 {
-    struct wcodec_base_file *same = NULL;
-    for (uint64_t i = 0; i < b->count; i++)
-        if (memcmp(b->files[i]->hash, f->hash, sizeof f->hash) == 0)
-            same = b->files[i];
-    if (same != NULL) {
-        /* Of two that serve, one that needs no other itself. */
-        same->found = same->found && found;
-        if (same->has_deltas && !f->has_deltas) {
-            const struct wcodec_base_file other = *same;
-            f->found = same->found;
-            *same = *f;
-            *f = other;
-        }
-        close_file(b->context, f);
+    same->found = same->found && found;
+    if (same->has_deltas && !f->has_deltas) {
+        const struct wcodec_base_file other = *same;
+        f->found = same->found;
+        *same = *f;
+        *f = other;
+    }
+}
+
+wcodec_status wcodec_base_keep(struct wcodec_bases *b, struct wcodec_base_file *f, bool found,
+                               struct wcodec_base_file **left, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &b->context->allocator;
+    uint64_t i, place;
+    *left = f;
+    if (wcodec_bases_find_hash(b, f->hash, &i, &place)) {
+        exchange(b->files[i], f, found);
         return WCODEC_OK;
     }
     struct wcodec_base_file **files =
-        wcodec_realloc_array(&b->context->allocator, b->files, b->count + 1, sizeof *files);
-    if (files == NULL) {
-        close_file(b->context, f);
+        wcodec_realloc_array(allocator, b->files, b->count + 1, sizeof *files);
+    if (files != NULL)
+        b->files = files;
+    uint64_t *order = files != NULL
+                          ? wcodec_realloc_array(allocator, b->order, b->count + 1, sizeof *order)
+                          : NULL;
+    if (order == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for bases");
-    }
+    b->order = order;
+    memmove(order + place + 1, order + place, (size_t)(b->count - place) * sizeof *order);
+    order[place] = b->count;
     f->found = found;
-    b->files = files;
     b->files[b->count++] = f;
+    *left = NULL;
     return WCODEC_OK;
 }
 
@@ -369,93 +356,17 @@ static wcodec_status add_file(struct wcodec_bases *b, const char *path, wcodec_e
     struct wcodec_base_file *f = wcodec_alloc_zeroed(&b->context->allocator, sizeof *f);
     if (f == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a base");
-    const wcodec_status status = open_base(b, path, NULL, f, err);
+    struct wcodec_base_file *left = f;
+    wcodec_status status = wcodec_base_open(b, path, NULL, f, err);
     if (status == WCODEC_OK)
-        return keep(b, f, false, err);
-    close_file(b->context, f);
+        status = wcodec_base_keep(b, f, false, &left, err);
+    wcodec_base_close(b->context, left);
     return status;
 }
 
-static char *join_path(const wcodec_allocator *allocator, const char *folder, const char *name)
-{
-    const size_t n = strlen(folder), m = strlen(name);
-    char *path = wcodec_alloc(allocator, n + m + 2);
-    if (path == NULL)
-        return NULL;
-    const bool slash = n == 0 || folder[n - 1] != '/';
-    memcpy(path, folder, n);
-    if (slash)
-        path[n] = '/';
-    memcpy(path + n + slash, name, m + 1);
-    return path;
-}
-
-/* Call for each entry of a folder. */
-typedef wcodec_status (*visit_fn)(struct wcodec_bases *b, const char *path, void *opaque,
-                                  wcodec_error *err);
-
-/* Paths of a folder's files. */
-struct paths {
-    char **items;
-    uint64_t count;
-};
-
-static wcodec_status list_folder(struct wcodec_bases *b, const char *folder, struct paths *paths,
-                                 wcodec_error *err)
-{
-    const wcodec_allocator *allocator = &b->context->allocator;
-    wcodec_status status = WCODEC_OK;
-    DIR *dir = opendir(folder);
-    if (dir == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "%s: %s", folder, strerror(errno));
-    for (struct dirent *e; status == WCODEC_OK && (e = readdir(dir)) != NULL;) {
-        struct stat st;
-        char *path = join_path(allocator, folder, e->d_name);
-        char **items = NULL;
-        if (path != NULL && (stat(path, &st) != 0 || !S_ISREG(st.st_mode))) {
-            wcodec_free(allocator, path);
-            continue;
-        }
-        if (path != NULL)
-            items = wcodec_realloc_array(allocator, paths->items, paths->count + 1, sizeof *items);
-        if (items != NULL) {
-            paths->items = items;
-            items[paths->count++] = path;
-        } else {
-            wcodec_free(allocator, path);
-            status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a folder");
-        }
-    }
-    closedir(dir);
-    return status;
-}
-
-static int compare_paths(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* In the order of names: what is coded against what must not depend on the folder's. */
-static wcodec_status visit_folder(struct wcodec_bases *b, const char *folder, visit_fn visit,
-                                  void *opaque, wcodec_error *err)
-{
-    struct paths paths = {NULL, 0};
-    wcodec_status status = list_folder(b, folder, &paths, err);
-    if (paths.count != 0)
-        qsort(paths.items, (size_t)paths.count, sizeof *paths.items, compare_paths);
-    for (uint64_t i = 0; i < paths.count; i++) {
-        if (status == WCODEC_OK)
-            status = visit(b, paths.items[i], opaque, err);
-        wcodec_free(&b->context->allocator, paths.items[i]);
-    }
-    wcodec_free(&b->context->allocator, paths.items);
-    return status;
-}
-
-static wcodec_status add_if_weights(struct wcodec_bases *b, const char *path, void *opaque,
+static wcodec_status add_if_weights(struct wcodec_bases *b, const char *path, uint64_t *count,
                                     wcodec_error *err)
 {
-    uint64_t *count = opaque;
     if (!wcodec_ends_with(path, ".wcodec") && !wcodec_ends_with(path, ".safetensors") &&
         !wcodec_ends_with(path, ".bin"))
         return WCODEC_OK;
@@ -470,155 +381,27 @@ static wcodec_status add_if_weights(struct wcodec_bases *b, const char *path, vo
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_bases_add_path(wcodec_bases *bases, const char *path, wcodec_error *err)
+static wcodec_status add_folder(struct wcodec_bases *b, const char *path, wcodec_error *err)
 {
-    struct stat st;
+    struct wcodec_listing list;
     uint64_t count = 0;
-    if (bases == NULL || path == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_bases_add_path: an argument is NULL");
-    wcodec_status status = wcodec_context_usable(bases->context, err);
-    if (status != WCODEC_OK)
-        return status;
-    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-        return add_file(bases, path, err);
-    status = visit_folder(bases, path, add_if_weights, &count, err);
+    wcodec_status status = wcodec_listing_read(&b->context->allocator, path, &list, err);
+    for (uint64_t i = 0; i < list.count && status == WCODEC_OK; i++)
+        status = add_if_weights(b, list.files[i].path, &count, err);
+    wcodec_listing_free(&b->context->allocator, &list);
     return status == WCODEC_OK && count == 0
                ? wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "%s: holds no file of weights", path)
                : status;
 }
 
-/* Is this the base of an entry of the index, which is not there yet? */
-static bool index_needs(const struct wcodec_bases *b, const struct wcodec_index *index,
-                        const uint8_t *hash, uint64_t size)
+wcodec_status wcodec_bases_add_path(wcodec_bases *bases, const char *path, wcodec_error *err)
 {
-    for (uint64_t i = 0; i < index->entry_count; i++) {
-        const struct wcodec_entry *e = &index->entries[i];
-        if (e->newer || e->coding != WCODEC_CODING_DELTA)
-            continue;
-        const struct wcodec_delta *d = &e->u.delta->head;
-        if (d->base_size != size || (hash != NULL && memcmp(d->base, hash, 16) != 0))
-            continue;
-        /* One that is a delta itself may be exchanged for another, where that is soon known. */
-        const struct wcodec_base_file *known = wcodec_bases_by_hash(b, d->base);
-        if (known == NULL || (hash != NULL && known->has_deltas))
-            return true;
-    }
-    return false;
-}
-
-/* The same of a reader and of all bases. hash NULL: only the size is known. */
-static bool is_needed(const struct wcodec_bases *b, const struct wcodec_reader *reader,
-                      const uint8_t *hash, uint64_t size)
-{
-    for (uint64_t s = 0; reader != NULL && s < reader->shard_count; s++)
-        if (index_needs(b, reader->shards[s].index, hash, size))
-            return true;
-    for (uint64_t i = 0; i < b->count; i++)
-        if (b->files[i]->layout == NULL && index_needs(b, b->files[i]->shard.index, hash, size))
-            return true;
-    return false;
-}
-
-/* Files that cannot be read are none that is looked for. */
-static wcodec_status add_if_needed(struct wcodec_bases *b, const char *path, void *opaque,
-                                   wcodec_error *err)
-{
-    const struct search *search = opaque;
-    const struct wcodec_reader *reader = search->reader;
     struct stat st;
-    if (!wcodec_ends_with(path, ".wcodec") && (search->coded_only || stat(path, &st) != 0 ||
-                                               !is_needed(b, reader, NULL, (uint64_t)st.st_size)))
-        return WCODEC_OK;
-    struct wcodec_base_file *f = wcodec_alloc_zeroed(&b->context->allocator, sizeof *f);
-    if (f == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a base");
-    if (open_base(b, path, search, f, NULL) == WCODEC_OK && is_needed(b, reader, f->hash, f->size))
-        return keep(b, f, true, err);
-    close_file(b->context, f);
-    return WCODEC_OK;
-}
-
-/* Until a round through the folder finds no more, or only what is deeper than may be: in each one
- * at least the bases of those that were found in the one before are. */
-static wcodec_status find_in(struct wcodec_bases *b, struct search *search, const char *folder,
-                             wcodec_error *err)
-{
-    wcodec_status status = WCODEC_OK;
-    uint64_t before = UINT64_MAX;
-    for (unsigned i = 0; i <= b->depth && status == WCODEC_OK && before != b->count; i++) {
-        before = b->count;
-        status = visit_folder(b, folder, add_if_needed, search, err);
-    }
-    return status;
-}
-
-static bool index_misses(const struct wcodec_bases *b, const struct wcodec_index *index)
-{
-    unsigned depth;
-    for (uint64_t i = 0; i < index->entry_count; i++)
-        if (wcodec_bases_follow(b, &index->entries[i], &depth, NULL) == WCODEC_ERROR_NOT_FOUND)
-            return true;
-    return false;
-}
-
-/* Is a base missing in the chain of a file's tensors? */
-static bool is_any_missing(const struct wcodec_bases *b, const struct wcodec_reader *reader)
-{
-    for (uint64_t s = 0; reader != NULL && s < reader->shard_count; s++)
-        if (index_misses(b, reader->shards[s].index))
-            return true;
-    for (uint64_t i = 0; reader == NULL && i < b->count; i++)
-        if (b->files[i]->layout == NULL && index_misses(b, b->files[i]->shard.index))
-            return true;
-    return false;
-}
-
-/* In the folder of a file; NULL: it has none. */
-static wcodec_status find_beside(struct wcodec_bases *b, struct search *search, const char *path,
-                                 wcodec_error *err)
-{
-    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
-    if (path == NULL)
-        return WCODEC_OK;
-    const size_t size = slash != NULL ? (size_t)(slash - path) + (slash == path) : 1;
-    char *folder = wcodec_alloc_zeroed(&b->context->allocator, size + 1);
-    if (folder == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a path");
-    memcpy(folder, slash != NULL ? path : ".", size);
-    const wcodec_status status = find_in(b, search, folder, err);
-    wcodec_free(&b->context->allocator, folder);
-    return status;
-}
-
-static wcodec_status find(wcodec_bases *bases, struct search *search, const char *folder,
-                          wcodec_error *err)
-{
-    const struct wcodec_reader *reader = search->reader;
-    if (bases == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_bases_find: an argument is NULL");
+    if (bases == NULL || path == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_bases_add_path: an argument is NULL");
     wcodec_status status = wcodec_context_usable(bases->context, err);
-    if (status != WCODEC_OK || !is_any_missing(bases, reader))
+    if (status != WCODEC_OK)
         return status;
-    if (folder != NULL)
-        return find_in(bases, search, folder, err);
-    for (uint64_t s = 0; reader != NULL && s < reader->shard_count && status == WCODEC_OK; s++)
-        if (reader->shards[s].remote == NULL)
-            status = find_beside(bases, search, reader->shards[s].path, err);
-    for (uint64_t i = 0; reader == NULL && i < bases->count && status == WCODEC_OK; i++)
-        status = find_beside(bases, search, bases->files[i]->path, err);
-    return status;
-}
-
-wcodec_status wcodec_bases_find(wcodec_bases *bases, const wcodec_reader *reader,
-                                const char *folder, wcodec_error *err)
-{
-    struct search search = {.reader = reader};
-    return find(bases, &search, folder, err);
-}
-
-wcodec_status wcodec_bases_find_coded(wcodec_bases *bases, const wcodec_reader *reader,
-                                      const char *folder, wcodec_error *err)
-{
-    struct search search = {.reader = reader, .coded_only = true};
-    return find(bases, &search, folder, err);
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(bases, path, err)
+                                                       : add_file(bases, path, err);
 }

@@ -102,6 +102,21 @@ def weights(n):
     return safetensors([("t", "BF16", [n // 128, 64], random.Random(9).randbytes(n).translate(skewed))])
 
 
+def deltas(n):
+    """A folder of n deltas, of which each has a base of its own, which is not there."""
+    files = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(n):
+            for name, kind in (("base", 0), ("next", 1)):
+                data = struct.pack("<HB", i, kind) + WORDS[:40000]
+                with open(os.path.join(folder, name), "wb") as f:
+                    f.write(safetensors([("t", "U8", [len(data)], data)]))
+            run(["compress", "-2", "-f", "--no-sync", "--base=base", "-o", "c", "next"], folder, None)
+            with open(os.path.join(folder, "c"), "rb") as f:
+                files["%d.wcodec" % i] = f.read()
+    return files
+
+
 # name: (what makes the input, its first size where instructions are counted and where memory is
 # measured, the commands). Inputs of READ are .wcodec files, a dictionary is a folder.
 ALL = ("compress", "info", "list", "test", "decompress")
@@ -131,6 +146,7 @@ DIMENSIONS = {
     "constants": (constants, 200, 4000, READ),
     "chunks": (chunks, 1000, 20000, READ),
     "groups": (groups, 50, 1000, READ),
+    "deltas without bases": (deltas, 30, 60, ("test folder",)),
 }
 
 
@@ -139,9 +155,11 @@ class Failed(Exception):
 
 
 def run(arguments, folder, count, expected=(0,)):
-    """Of one run of the command: its instructions, or the most bytes of memory that it held; and its messages."""
+    """Of one run of the command: its instructions, or the most bytes of memory that it held; and its messages. count: None: neither is wanted."""
     log = os.path.join(folder, "count")
-    if count:
+    if count is None:
+        words = []
+    elif count:
         words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=" + log]
     else:
         words = [PEAK, log]
@@ -150,13 +168,15 @@ def run(arguments, folder, count, expected=(0,)):
     text = done.stderr.decode("utf-8", "replace")
     if done.returncode not in expected:
         raise Failed("wcodec %s: exit code %d: %s" % (" ".join(arguments), done.returncode, text[-500:]))
+    if count is None:
+        return 0, text
     with open(log, encoding="utf-8") as f:
         return int(next(line for line in f if line.startswith("summary:")).split()[1]) if count else int(f.read()), text
 
 
 COMMANDS = {"compress": ["compress", "-f", "--no-sync", "-o", "c", "o"], "info": ["info", "c"], "list": ["list", "c"], "test": ["test", "c"],
             "decompress": ["decompress", "-f", "--no-sync", "-o", "d", "c"], "cat": ["cat", "-f", "-o", "d", "--tensor=layers.7.weight", "c"],
-            "salvage": ["decompress", "--keep-going", "-f", "--no-sync", "-o", "d", "c"]}
+            "test folder": ["test", "-r", "c"], "salvage": ["decompress", "--keep-going", "-f", "--no-sync", "-o", "d", "c"]}
 
 
 def prepare(folder, content, name):
@@ -166,6 +186,7 @@ def prepare(folder, content, name):
     for part, data in content.items() if isinstance(content, dict) else [("", content)]:
         with open(os.path.join(folder, name, part).rstrip("/"), "wb") as f:
             f.write(data)
+    os.utime(os.path.join(folder, name), (1, 1))  # as files are that nobody is about to change
 
 
 def measure(name, commands, size, count):
@@ -175,7 +196,7 @@ def measure(name, commands, size, count):
         prepare(folder, make_input(size), "o" if "compress" in which else "c")
         found = {}
         for command in (which if "compress" in which else commands):
-            found[command], text = run(COMMANDS[command], folder, count)
+            found[command], text = run(COMMANDS[command], folder, count, (1,) if command == "test folder" else (0,))
             if "as opaque" in text and "opaque" not in name:
                 raise Failed("%d %s: %s" % (size, name, text))
         return found

@@ -157,55 +157,6 @@ static void test_some(void **state)
     wcodec_context_destroy(context);
 }
 
-/* What looks for bases reads no file that cannot be one, none twice, and only indices where nothing
- * is decoded. */
-static void test_find(void **state)
-{
-    uint64_t seed = support_seed() + 10;
-    wcodec_context *context = support_context(1, NULL);
-    struct support_model like;
-    struct chain c;
-    (void)state;
-    make_chain(context, &c, &seed);
-    wcodec_reader *reader = support_open_sink(context, &c.coded[1]);
-    wcodec_bases *bases = bases_of(context, 0, NULL);
-    for (unsigned i = 0; i < LINKS; i++) {
-        const char name[] = {(char)('0' + i), '.', 'w', 'c', 'o', 'd', 'e', 'c', 0};
-        unlink(name);
-    }
-    /* Of the size that is looked for, but with other tensors. */
-    support_model_init(&like);
-    support_model_add_data(&like, "x", "BF16", ELEMENTS, c.models[0].data, (size_t)2 * ELEMENTS);
-    support_model_add_data(&like, "y", "BF16", ELEMENTS, c.models[0].data, (size_t)2 * ELEMENTS);
-    support_model_finish(&like, "", 0);
-    assert_int_equal(like.file_size, c.models[0].file_size);
-    support_put_file("like.safetensors", like.file, like.file_size);
-    assert_int_equal(rename("0.safetensors", "z"), 0);
-    assert_int_equal(wcodec_bases_find_coded(bases, reader, ".", NULL), WCODEC_OK);
-    assert_int_equal(wcodec_bases_count(bases), 0);
-    assert_int_equal(bases->hash_count, 0);
-    assert_int_equal(wcodec_bases_find(bases, reader, ".", NULL), WCODEC_OK);
-    assert_int_equal(wcodec_bases_count(bases), 1);
-    assert_int_equal(bases->hash_count, LINKS);
-    assert_int_equal(wcodec_reader_set_bases(reader, bases, NULL), WCODEC_OK);
-    support_expect_restored(reader, c.models[1].file, c.models[1].file_size);
-    assert_int_equal(wcodec_reader_set_bases(reader, NULL, NULL), WCODEC_OK);
-    wcodec_bases_destroy(bases);
-
-    support_put_file("0.wcodec", c.coded[0].data, c.coded[0].size);
-    bases = bases_of(context, 0, NULL);
-    assert_int_equal(wcodec_bases_find_coded(bases, reader, ".", NULL), WCODEC_OK);
-    assert_int_equal(wcodec_bases_count(bases), 1);
-    assert_int_equal(bases->hash_count, 0);
-    wcodec_bases_destroy(bases);
-    wcodec_reader_close(reader);
-    support_model_free(&like);
-    unlink("like.safetensors");
-    unlink("z");
-    free_chain(&c);
-    wcodec_context_destroy(context);
-}
-
 /* More bases than a process may have descriptors, of both kinds. */
 static void test_many(void **state)
 {
@@ -264,59 +215,6 @@ static void test_many(void **state)
     rmdir("many");
     support_sink_free(&coded);
     support_model_free(&next);
-    wcodec_context_destroy(context);
-}
-
-/* A folder with a chain that is longer than may be is not read to its end: each file is looked for
- * by the one after it, which a round through the folder meets later. */
-static void test_long_chain(void **state)
-{
-    enum { FILES = 40, SIZE = 4200, DEPTH = 5 };
-    static uint8_t data[2 * SIZE];
-    uint64_t seed = support_seed() + 13;
-    wcodec_context *context = support_context(1, NULL);
-    struct support_sink coded;
-    wcodec_error err = {0};
-    char name[24];
-    (void)state;
-    for (unsigned k = 0; k < SIZE; k++)
-        wcodec_store_u16(data + (size_t)2 * k, 90 + (support_random(&seed) & 31));
-    assert_int_equal(mkdir("chain", 0777), 0);
-    for (unsigned i = 0; i < FILES; i++) {
-        struct support_model model;
-        support_model_init(&model);
-        support_model_add_data(&model, "w", "BF16", SIZE, data, sizeof data);
-        support_model_finish(&model, "", 0);
-        wcodec_bases *bases = i > 0 ? bases_of(context, 0, "before") : NULL;
-        compress(context, model.file, model.file_size, bases, &coded);
-        wcodec_bases_destroy(bases);
-        snprintf(name, sizeof name, "chain/%02u.wcodec", i);
-        support_put_file(name, coded.data, coded.size);
-        support_put_file("before", model.file, model.file_size);
-        support_model_free(&model);
-        if (i + 1 < FILES)
-            support_sink_free(&coded);
-        data[2 * i] ^= 1;
-    }
-    wcodec_reader *reader = support_open_sink(context, &coded);
-    wcodec_bases *bases = bases_of(context, DEPTH, NULL);
-    assert_int_equal(wcodec_bases_find(bases, reader, "chain", NULL), WCODEC_OK);
-    assert_int_equal(wcodec_bases_count(bases), DEPTH + 1);
-    assert_int_equal(wcodec_reader_set_bases(reader, bases, &err), WCODEC_ERROR_LIMIT);
-    assert_non_null(strstr(err.text, "more than 5 deltas"));
-    wcodec_bases_destroy(bases);
-    bases = bases_of(context, FILES - 1, NULL);
-    assert_int_equal(wcodec_bases_find(bases, reader, "chain", NULL), WCODEC_OK);
-    assert_int_equal(wcodec_reader_set_bases(reader, bases, NULL), WCODEC_OK);
-    wcodec_bases_destroy(bases);
-    wcodec_reader_close(reader);
-    support_sink_free(&coded);
-    for (unsigned i = 0; i < FILES; i++) {
-        snprintf(name, sizeof name, "chain/%02u.wcodec", i);
-        unlink(name);
-    }
-    rmdir("chain");
-    unlink("before");
     wcodec_context_destroy(context);
 }
 
@@ -487,10 +385,8 @@ static void test_dtypes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrong),  cmocka_unit_test(test_circle),
-        cmocka_unit_test(test_lies),   cmocka_unit_test(test_some),
-        cmocka_unit_test(test_find),   cmocka_unit_test(test_many),
-        cmocka_unit_test(test_dtypes), cmocka_unit_test(test_long_chain),
+        cmocka_unit_test(test_wrong), cmocka_unit_test(test_circle), cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_some),  cmocka_unit_test(test_many),   cmocka_unit_test(test_dtypes),
     };
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }
