@@ -33,6 +33,7 @@ struct wcodec_sync_apply {
     /* The receiver's tensors as the file that deltas name. */
     struct wcodec_file_layout layout;
     struct wcodec_base_file file, *files[1];
+    uint64_t order[1];
     struct wcodec_bases bases;
     struct wcodec_reporter reporter;
     struct wcodec_cancel cancel;

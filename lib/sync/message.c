@@ -104,6 +104,8 @@ static wcodec_status make_base(struct wcodec_sync_apply *a, wcodec_error *err)
     a->bases.context = a->context;
     a->bases.depth = 1;
     a->bases.files = a->files;
+    a->order[0] = 0;
+    a->bases.order = a->order;
     wcodec_source_function(wcodec_save_read, a->weights, r->size, &a->file.source);
     a->layout.tensors = wcodec_alloc_array(allocator, count + 1, sizeof *a->layout.tensors);
     if (a->layout.tensors == NULL || !wcodec_names_init(&a->file.names, allocator, count + 1))
