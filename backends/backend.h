@@ -62,7 +62,7 @@
  * places. 20: search in coded vectors. 21: recurrent units by tensor cores. 22: products of many
  * vectors have room to work in. 23: operands of rows that anchors are found for have a centre. 24:
  * backends say how many vectors of y = x W pay. 25: rollouts of many starts. */
-#define WCODEC_BACKEND_ABI 25u
+#define WCODEC_BACKEND_ABI 26u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -836,6 +836,7 @@ struct wcodec_vectors_shape {
     uint32_t pitch;     /* wcodec_vectors_pitch() */
     wcodec_dtype dtype; /* F16, BF16 or F32 */
     bool centred;       /* is there a centre other than zeros? */
+    bool parts;         /* rows are there part by part: what they add up to is kept */
 };
 
 enum {
@@ -872,6 +873,8 @@ struct wcodec_vectors_places {
     uint64_t own;      /* the device's */
     uint64_t anchors;  /* f32[anchors][pitch] */
     uint64_t counts;   /* u32[anchors]: zeros to begin with */
+    uint64_t totals;   /* parts: f64[anchors][pitch], what rows add up to; zeros to begin with */
+    uint64_t members;  /* parts: u32[anchors], how many; likewise */
     uint64_t own_of_anchors;
     uint64_t rows_size, anchors_size;
 };
@@ -888,7 +891,9 @@ wcodec_vectors_places(const struct wcodec_vectors_shape *s, uint64_t anchors)
     p.centre = p.result + 256;
     p.own = p.centre + wcodec_align_u64(4 * (uint64_t)s->pitch, 256);
     p.counts = 4 * anchors * s->pitch;
-    p.own_of_anchors = p.counts + wcodec_align_u64(4 * anchors, 256);
+    p.totals = p.counts + wcodec_align_u64(4 * anchors, 256);
+    p.members = p.totals + (s->parts ? 8 * anchors * s->pitch : 0);
+    p.own_of_anchors = p.members + (s->parts ? wcodec_align_u64(4 * anchors, 256) : 0);
     /* backends/gpu/vectors.c says of what. */
     p.rows_size =
         p.own + (44 + more) * wcodec_align_u64(s->rows, 64) + 16 * wcodec_align_u64(blocks, 64);
@@ -912,7 +917,12 @@ enum wcodec_vectors_kind {
     /* Move anchors towards the means of their rows. */
     WCODEC_VECTORS_MOVE,
     /* Energy and changes to the result. */
-    WCODEC_VECTORS_MEASURE
+    WCODEC_VECTORS_MEASURE,
+    /* After ASSIGN, of rows that are a part of all: changes to the result, and what the rows add up
+     * to, if that is wanted, to what those before have left, in the order of the rows. */
+    WCODEC_VECTORS_ADD,
+    /* After all parts: move anchors that have rows towards the means; totals are zeros again. */
+    WCODEC_VECTORS_FINISH
 };
 
 struct wcodec_vectors_step {
@@ -921,22 +931,27 @@ struct wcodec_vectors_step {
     struct wcodec_memory *work;    /* of places.rows_size */
     struct wcodec_memory *anchors; /* of places.anchors_size */
     enum wcodec_vectors_kind kind;
+    uint32_t used;   /* of the shape's rows those that are there, the first; 0: all */
     uint32_t room;   /* anchors that the places are of */
     uint32_t count;  /* anchors */
     uint32_t number; /* TAKE */
     bool farthest;   /* TAKE: not row[0] */
-    bool sums;       /* TAKE: are wanted */
+    bool sums;       /* TAKE, ADD: are wanted */
     bool distances;  /* ASSIGN: are wanted */
     bool trimmed;    /* MOVE: without the tenth of rows at either end; needs distances */
-    bool whole;      /* MOVE: to the means; anchors without rows go to the farthest rows */
-    bool any_order;  /* MOVE: sums of rows are exact */
-    float part;      /* MOVE: of the way, not `whole` */
+    bool whole;      /* MOVE, FINISH: to the means; MOVE: anchors without rows go to the farthest */
+    bool any_order;  /* MOVE, ADD: sums of rows are exact */
+    float part;      /* MOVE, FINISH: of the way, not `whole` */
     uint32_t row[WCODEC_VECTORS_TRIED];
 };
 
 struct wcodec_backend_vectors {
     /* Can it? Cheap, no device work. */
     bool (*supports)(struct wcodec_device *device, const struct wcodec_vectors_shape *shape);
+
+    /* Does it bound distances by products of tensor cores, which a centre makes more certain?
+     * Likewise. */
+    bool (*multiplies)(struct wcodec_device *device, const struct wcodec_vectors_shape *shape);
 
     /* What lib/vectors does for the step, to the last bit. Waits for nothing.
      * WCODEC_ERROR_UNSUPPORTED: the device's compiler does not take the kernels. */

@@ -18,12 +18,23 @@ static bool supports(struct wcodec_device *device, const struct wcodec_vectors_s
     return shape->rows <= WCODEC_GPU_VECTORS_ROWS;
 }
 
+static struct wcodec_gpu_vectors_form form_of(const struct wcodec_device *d)
+{
+    return (struct wcodec_gpu_vectors_form){
+        .items = ITEMS, .units = d->limits.units, .tensor = d->tensor_cores};
+}
+
+static bool multiplies(struct wcodec_device *device, const struct wcodec_vectors_shape *shape)
+{
+    const struct wcodec_gpu_vectors_form form = form_of(device);
+    return wcodec_gpu_vectors_multiplies(shape, &form);
+}
+
 static wcodec_status run(struct wcodec_queue *q, const struct wcodec_vectors_step *step,
                          wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
-    const struct wcodec_gpu_vectors_form form = {
-        .items = ITEMS, .units = d->limits.units, .tensor = d->tensor_cores};
+    const struct wcodec_gpu_vectors_form form = form_of(d);
     struct wcodec_gpu_vectors_launch l[WCODEC_GPU_VECTORS_LAUNCHES];
     const unsigned count = wcodec_gpu_vectors_launches(
         step, &form, step->rows->address, step->work->address, step->anchors->address, l);
@@ -39,4 +50,4 @@ static wcodec_status run(struct wcodec_queue *q, const struct wcodec_vectors_ste
     return wcodec_cuda_leave(d, result, "cuLaunchKernel", err);
 }
 
-const struct wcodec_backend_vectors wcodec_cuda_vectors = {supports, run};
+const struct wcodec_backend_vectors wcodec_cuda_vectors = {supports, multiplies, run};

@@ -18,6 +18,20 @@ static bool supports(struct wcodec_device *device, const struct wcodec_vectors_s
     return wcodec_fibers_supported() && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 }
 
+/* An emulated instruction takes as long as many launches. */
+static struct wcodec_gpu_vectors_form form_of(uint64_t rows)
+{
+    return (struct wcodec_gpu_vectors_form){
+        .items = ITEMS, .units = 1, .tensor = rows <= TENSOR_ROWS};
+}
+
+static bool multiplies(struct wcodec_device *device, const struct wcodec_vectors_shape *shape)
+{
+    const struct wcodec_gpu_vectors_form form = form_of(shape->rows);
+    (void)device;
+    return wcodec_gpu_vectors_multiplies(shape, &form);
+}
+
 static void run_lane(struct wcodec_warp *warp, const void *argument)
 {
     const struct wcodec_gpu_vectors_launch *launch = argument;
@@ -56,9 +70,8 @@ static uint64_t address_of(const struct wcodec_memory *memory)
 static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_vectors_step *step,
                          wcodec_error *err)
 {
-    /* An emulated instruction takes as long as many launches. */
-    const struct wcodec_gpu_vectors_form form = {
-        .items = ITEMS, .units = 1, .tensor = step->shape->rows <= TENSOR_ROWS};
+    const struct wcodec_gpu_vectors_form form =
+        form_of(step->used != 0 ? step->used : step->shape->rows);
     struct wcodec_gpu_vectors_launch l[WCODEC_GPU_VECTORS_LAUNCHES];
     const unsigned count = wcodec_gpu_vectors_launches(
         step, &form, address_of(step->rows), address_of(step->work), address_of(step->anchors), l);
@@ -71,4 +84,4 @@ static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_vectors
     return status;
 }
 
-const struct wcodec_backend_vectors wcodec_emulated_vectors = {supports, run};
+const struct wcodec_backend_vectors wcodec_emulated_vectors = {supports, multiplies, run};

@@ -14,7 +14,7 @@
  *
  *   memory-N: its N-th allocation (memory, queue, event, batch) after them, and only that
  *
- *   room-N: memory of its own is N bytes after them
+ *   room-N: memory of its own is N bytes after them; beside another failure: WCODEC_FAKE_ROOM=N
  *
  *   lost-N: every call from the N-th after them on
  *
@@ -67,7 +67,7 @@ struct fake_event {
 static wcodec_status (*fail)(wcodec_error *err, wcodec_status status, const char *format, ...)
     WCODEC_PRINTF(3, 4);
 static char mode[32];
-static unsigned long nth;
+static unsigned long nth, room; /* 0: no end of memory */
 static atomic_uint queues_ended;
 static atomic_ulong allocations, calls;
 static atomic_ulong blocks_made, queues_made, batches_made; /* after the known answers */
@@ -142,6 +142,8 @@ static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_bac
         nth = strtoul(dash + 1, NULL, 10);
         *dash = '\0';
     }
+    const char *limit = from->setting(from->opaque, "WCODEC_FAKE_ROOM");
+    room = is_mode("room") ? nth : limit != NULL ? strtoul(limit, NULL, 10) : 0;
     atomic_store(&queues_ended, 0);
     atomic_store(&allocations, 0);
     atomic_store(&calls, 0);
@@ -250,13 +252,13 @@ static bool fake_device_supports(struct wcodec_device *device, const struct wcod
 static bool has_room(enum wcodec_memory_kind kind, uint64_t size)
 {
     uint64_t used = 0;
-    if (!is_late("room") || kind != WCODEC_MEMORY_DEVICE)
+    if (room == 0 || !is_trusted() || kind != WCODEC_MEMORY_DEVICE)
         return true;
     pthread_mutex_lock(&blocks_lock);
     for (const struct fake_memory *m = blocks; m != NULL; m = m->next)
         used += m->kind == WCODEC_MEMORY_DEVICE ? m->cpu.size : 0;
     pthread_mutex_unlock(&blocks_lock);
-    return used <= nth && size <= nth - used;
+    return used <= room && size <= room - used;
 }
 
 static wcodec_status fake_memory_allocate(struct wcodec_device *device,
@@ -850,6 +852,11 @@ static bool fake_takes_vectors(struct wcodec_device *device,
     return !is_mode("novectors") && wcodec_emulated_vectors.supports(device, shape);
 }
 
+static bool fake_multiplies(struct wcodec_device *device, const struct wcodec_vectors_shape *shape)
+{
+    return wcodec_emulated_vectors.multiplies(device, shape);
+}
+
 static wcodec_status fake_run_vectors(struct wcodec_queue *queue,
                                       const struct wcodec_vectors_step *step, wcodec_error *err)
 {
@@ -861,7 +868,8 @@ static wcodec_status fake_run_vectors(struct wcodec_queue *queue,
     return status == WCODEC_OK ? wcodec_emulated_vectors.run(queue, step, err) : status;
 }
 
-static const struct wcodec_backend_vectors fake_vectors = {fake_takes_vectors, fake_run_vectors};
+static const struct wcodec_backend_vectors fake_vectors = {fake_takes_vectors, fake_multiplies,
+                                                           fake_run_vectors};
 
 static bool fake_takes_searches(struct wcodec_device *device,
                                 const struct wcodec_search_shape *shape)

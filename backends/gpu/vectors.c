@@ -19,6 +19,12 @@ const char *const wcodec_vectors_kernel_names[WCODEC_VECTORS_KERNELS] = {
 #undef WCODEC_VECTORS_BESIDE
 };
 
+/* Those that are there. */
+static uint32_t rows_of(const struct wcodec_vectors_step *step)
+{
+    return step->used != 0 ? step->used : (uint32_t)step->shape->rows;
+}
+
 /* Where things are. */
 static struct wcodec_vectors_launch arguments_of(const struct wcodec_vectors_step *step,
                                                  uint64_t rows, uint64_t work, uint64_t anchors)
@@ -36,8 +42,10 @@ static struct wcodec_vectors_launch arguments_of(const struct wcodec_vectors_ste
                                       .keys = work + p.own,
                                       .anchors = anchors + p.anchors,
                                       .counts = anchors + p.counts,
+                                      .totals = anchors + p.totals,
+                                      .members = anchors + p.members,
                                       .begin = anchors + p.own_of_anchors,
-                                      .count = (uint32_t)s->rows,
+                                      .count = rows_of(step),
                                       .anchor_count = step->count,
                                       .pitch = s->pitch,
                                       .dimensions = s->dimensions,
@@ -93,17 +101,23 @@ static void add(struct list *list, enum wcodec_vectors_kernel kernel, uint32_t g
 }
 
 /* Rows are in local memory for some of it. */
+bool wcodec_gpu_vectors_multiplies(const struct wcodec_vectors_shape *shape,
+                                   const struct wcodec_gpu_vectors_form *form)
+{
+    return form->tensor && shape->pitch <= TENSOR_PITCH;
+}
+
 static bool takes_tensor(const struct wcodec_vectors_step *step,
                          const struct wcodec_gpu_vectors_form *form)
 {
-    return form->tensor && step->shape->pitch <= TENSOR_PITCH;
+    return wcodec_gpu_vectors_multiplies(step->shape, form);
 }
 
 /* The nearest anchors by tensor cores, and what these leave open. */
 static void add_tensor(struct list *l, const struct wcodec_vectors_step *step,
                        const struct wcodec_gpu_vectors_form *form)
 {
-    const uint32_t pitch = step->shape->pitch, count = (uint32_t)step->shape->rows,
+    const uint32_t pitch = step->shape->pitch, count = rows_of(step),
                    depth = pitch < TENSOR_DEPTH ? pitch : TENSOR_DEPTH,
                    stages = 2 * 2 * WCODEC_VECTORS_COLUMNS * depth,
                    all = divide_up(count, form->items), many = 4 * form->units,
@@ -127,7 +141,7 @@ static void add_tensor(struct list *l, const struct wcodec_vectors_step *step,
 static void add_move(struct list *l, const struct wcodec_vectors_step *step,
                      const struct wcodec_gpu_vectors_form *form)
 {
-    const uint32_t items = form->items, all = divide_up((uint32_t)step->shape->rows, items);
+    const uint32_t items = form->items, all = divide_up(rows_of(step), items);
     add(l, WCODEC_VECTORS_KERNEL_scan, 1, 8 * items);
     add(l, WCODEC_VECTORS_KERNEL_scatter, all, 16);
     /* Seeds are sought by distances, before any anchor moves. */
@@ -138,13 +152,26 @@ static void add_move(struct list *l, const struct wcodec_vectors_step *step,
         add(l, WCODEC_VECTORS_KERNEL_seed, 1, 8 * items);
 }
 
+/* A part's rows to what those before have left. */
+static void add_sums(struct list *l, const struct wcodec_vectors_step *step,
+                     const struct wcodec_gpu_vectors_form *form)
+{
+    const uint32_t items = form->items;
+    l->arguments.flags |= WCODEC_VECTORS_ADDED;
+    add(l, WCODEC_VECTORS_KERNEL_scan, 1, 8 * items);
+    if (!step->sums)
+        return;
+    add(l, WCODEC_VECTORS_KERNEL_scatter, divide_up(rows_of(step), items), 16);
+    add(l, WCODEC_VECTORS_KERNEL_move, step->count, WCODEC_GPU_VECTORS_SHARED(items));
+}
+
 unsigned wcodec_gpu_vectors_launches(const struct wcodec_vectors_step *step,
                                      const struct wcodec_gpu_vectors_form *form, uint64_t rows,
                                      uint64_t work, uint64_t anchors,
                                      struct wcodec_gpu_vectors_launch *launches)
 {
     struct list l = {launches, 0, form->items, arguments_of(step, rows, work, anchors)};
-    const uint32_t count = (uint32_t)step->shape->rows, all = divide_up(count, form->items),
+    const uint32_t count = rows_of(step), all = divide_up(count, form->items),
                    blocks = divide_up(count, WCODEC_VECTORS_ROWS), pairs = 8 * form->items,
                    sums = 8 * WCODEC_VECTORS_ROWS;
     switch (step->kind) {
@@ -171,6 +198,12 @@ unsigned wcodec_gpu_vectors_launches(const struct wcodec_vectors_step *step,
     case WCODEC_VECTORS_MEASURE:
         add(&l, WCODEC_VECTORS_KERNEL_energy, blocks, sums);
         add(&l, WCODEC_VECTORS_KERNEL_total, 1, 8 * WCODEC_VECTORS_SORTED);
+        break;
+    case WCODEC_VECTORS_ADD:
+        add_sums(&l, step, form);
+        break;
+    case WCODEC_VECTORS_FINISH:
+        add(&l, WCODEC_VECTORS_KERNEL_finish, step->count, 16);
         break;
     }
     return l.count;

@@ -44,6 +44,10 @@ struct wcodec_gpu_vectors_form {
     bool tensor;    /* by tensor cores */
 };
 
+/* Are nearest anchors found by tensor cores? */
+bool wcodec_gpu_vectors_multiplies(const struct wcodec_vectors_shape *shape,
+                                   const struct wcodec_gpu_vectors_form *form);
+
 /* The launches of a step, in order; rows, work, anchors: addresses of the memory. Returns how many.
  */
 unsigned wcodec_gpu_vectors_launches(const struct wcodec_vectors_step *step,

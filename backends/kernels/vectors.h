@@ -350,13 +350,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_scatter_kernel(const struct wcodec_ve
 WCODEC_VECTORS_SORT(wcodec_vectors_sort_local, WCODEC_GROUP_LOCAL)
 WCODEC_VECTORS_SORT(wcodec_vectors_sort_global, WCODEC_GLOBAL)
 
-/* What column j of the rows `keys`[begin, end) adds up to, each step-th of them. */
+/* `sum`, and what column j of the rows `keys`[begin, end) adds to it, each step-th of them. */
 #define WCODEC_VECTORS_COLUMN_SUM(name, space) \
     WCODEC_DEVICE_FUNCTION double name##_of( \
         const uint32_t format, const struct wcodec_vectors_launch *l, const space uint64_t *keys, \
-        uint32_t begin, uint32_t end, uint32_t step, uint32_t j) \
+        uint32_t begin, uint32_t end, uint32_t step, uint32_t j, double sum) \
     { \
-        double sum = 0; \
         uint32_t i = begin; \
         for (; i < end && end - i > 7 * step; i += 8 * step) { \
             float x[8]; \
@@ -375,14 +374,14 @@ WCODEC_VECTORS_SORT(wcodec_vectors_sort_global, WCODEC_GLOBAL)
     } \
     WCODEC_DEVICE_FUNCTION double name(const struct wcodec_vectors_launch *l, \
                                        const space uint64_t *keys, uint32_t begin, uint32_t end, \
-                                       uint32_t step, uint32_t j) \
+                                       uint32_t step, uint32_t j, double sum) \
     { \
         return WCODEC_VECTORS_BY_FORMAT(l, name##_CALL); \
     }
 #define wcodec_vectors_sum_local_CALL(format) \
-    wcodec_vectors_sum_local_of(format, l, keys, begin, end, step, j)
+    wcodec_vectors_sum_local_of(format, l, keys, begin, end, step, j, sum)
 #define wcodec_vectors_sum_global_CALL(format) \
-    wcodec_vectors_sum_global_of(format, l, keys, begin, end, step, j)
+    wcodec_vectors_sum_global_of(format, l, keys, begin, end, step, j, sum)
 WCODEC_VECTORS_COLUMN_SUM(wcodec_vectors_sum_local, WCODEC_GROUP_LOCAL)
 WCODEC_VECTORS_COLUMN_SUM(wcodec_vectors_sum_global, WCODEC_GLOBAL)
 
@@ -400,7 +399,28 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_step(const struct wcodec_vectors_laun
     *at = to;
 }
 
-/* A work-group has an anchor: its rows are put in order, and it is moved. */
+/* What the rows of the parts before add up to, number j, by the first work-item of some that add;
+ * and what there is with those of this part. */
+WCODEC_DEVICE_FUNCTION double wcodec_vectors_before(const struct wcodec_vectors_launch *l,
+                                                    uint32_t anchor, uint32_t j)
+{
+    return l->flags & WCODEC_VECTORS_ADDED
+               ? wcodec_vectors_doubles(l->totals)[(uint64_t)anchor * l->pitch + j]
+               : 0;
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_vectors_leave(const struct wcodec_vectors_launch *l,
+                                                 uint32_t anchor, uint32_t j, double sum,
+                                                 uint32_t count)
+{
+    if (l->flags & WCODEC_VECTORS_ADDED)
+        wcodec_vectors_doubles(l->totals)[(uint64_t)anchor * l->pitch + j] = sum;
+    else if (j < l->dimensions)
+        wcodec_vectors_step(l, anchor, j, (float)(sum / (double)count));
+}
+
+/* A work-group has an anchor: its rows are put in order, and it is moved, or they are added to
+ * those of other parts. */
 WCODEC_DEVICE_FUNCTION void wcodec_vectors_move_kernel(struct wcodec_warp *warp,
                                                        const struct wcodec_vectors_item *w,
                                                        const struct wcodec_vectors_launch *l)
@@ -429,17 +449,37 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_move_kernel(struct wcodec_warp *warp,
     for (uint32_t first = 0; first < l->pitch; first += w->items) {
         const uint32_t j = slices > 1 ? w->item % l->pitch : first + w->item;
         double sum = 0;
+        if (j < l->pitch && slice == 0)
+            sum = wcodec_vectors_before(l, w->group, j);
         if (j < l->pitch && slice < slices)
-            sum = fits ? wcodec_vectors_sum_local(l, near, trim + slice, trim + count, slices, j)
-                       : wcodec_vectors_sum_global(l, keys, trim + slice, trim + count, slices, j);
+            sum =
+                fits ? wcodec_vectors_sum_local(l, near, trim + slice, trim + count, slices, j, sum)
+                     : wcodec_vectors_sum_global(l, keys, trim + slice, trim + count, slices, j,
+                                                 sum);
         if (slices > 1) {
             sums[w->item] = sum;
             WCODEC_SYNC_ITEMS(warp);
             for (uint32_t s = 1; slice == 0 && s < slices; s++)
                 sum += sums[s * l->pitch + j];
         }
-        if (j < l->dimensions && slice == 0)
-            wcodec_vectors_step(l, w->group, j, (float)(sum / (double)count));
+        if (j < l->pitch && slice == 0)
+            wcodec_vectors_leave(l, w->group, j, sum, count);
+    }
+    if (l->flags & WCODEC_VECTORS_ADDED && w->item == 0)
+        wcodec_vectors_words(l->members)[w->group] += all;
+}
+
+/* A work-group has an anchor, whose rows of all parts are known. */
+WCODEC_DEVICE_FUNCTION void wcodec_vectors_finish_kernel(const struct wcodec_vectors_item *w,
+                                                         const struct wcodec_vectors_launch *l)
+{
+    const uint32_t count = wcodec_vectors_words(l->members)[w->group];
+    WCODEC_GLOBAL double *totals =
+        wcodec_vectors_doubles(l->totals) + (uint64_t)w->group * l->pitch;
+    for (uint32_t j = w->item; j < l->pitch; j += w->items) {
+        if (count != 0 && j < l->dimensions)
+            wcodec_vectors_step(l, w->group, j, (float)(totals[j] / (double)count));
+        totals[j] = 0;
     }
 }
 

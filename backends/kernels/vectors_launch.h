@@ -30,6 +30,8 @@ struct wcodec_vectors_launch {
     uint64_t bounds;   /* f32[bound_count][3]: what anchors' F16 and the rest are long at most, and
                         * the largest part of an anchor that the rest is */
     uint64_t centre;   /* f32[pitch]: products are of rows and anchors less this */
+    uint64_t totals;   /* f64[anchor_count][pitch]: of rows that are there part by part */
+    uint64_t members;  /* u32[anchor_count]: how many these are */
     uint32_t count, anchor_count, pitch, dimensions;
     uint32_t format; /* WCODEC_TO_F16, ... */
     uint32_t flags;
@@ -38,7 +40,7 @@ struct wcodec_vectors_launch {
     uint32_t row[3];
     uint32_t bound_count;
 };
-WCODEC_STRUCT_SIZE(wcodec_vectors_launch, 208);
+WCODEC_STRUCT_SIZE(wcodec_vectors_launch, 224);
 
 /* Flags. */
 enum {
@@ -47,7 +49,8 @@ enum {
     WCODEC_VECTORS_TRIMMED_MEANS = 4,
     WCODEC_VECTORS_WHOLE = 8,
     WCODEC_VECTORS_ANY_ORDER = 16,
-    WCODEC_VECTORS_ALWAYS = 32 /* distances, not only where an anchor has no rows */
+    WCODEC_VECTORS_ALWAYS = 32, /* distances, not only where an anchor has no rows */
+    WCODEC_VECTORS_ADDED = 64   /* rows are a part: anchors stay, and what they add up to is kept */
 };
 
 /* Rows of a block, as in backend.h; anchors, and of each so many numbers, that plain work-items

@@ -58,12 +58,23 @@ static wcodec_status find(struct wcodec_device *d, wcodec_error *err)
     return wcodec_opencl_set_find(d, &names, &d->vectors, err);
 }
 
+static struct wcodec_gpu_vectors_form form_of(const struct wcodec_device *d)
+{
+    return (struct wcodec_gpu_vectors_form){
+        .items = items_of(d), .units = d->units, .tensor = has_tensor_cores(d)};
+}
+
+static bool multiplies(struct wcodec_device *d, const struct wcodec_vectors_shape *s)
+{
+    const struct wcodec_gpu_vectors_form form = form_of(d);
+    return wcodec_gpu_vectors_multiplies(s, &form);
+}
+
 static wcodec_status run(struct wcodec_queue *q, const struct wcodec_vectors_step *step,
                          wcodec_error *err)
 {
     struct wcodec_device *d = q->device;
-    const struct wcodec_gpu_vectors_form form = {
-        .items = items_of(d), .units = d->units, .tensor = has_tensor_cores(d)};
+    const struct wcodec_gpu_vectors_form form = form_of(d);
     struct wcodec_gpu_vectors_launch l[WCODEC_GPU_VECTORS_LAUNCHES];
     const unsigned count = wcodec_gpu_vectors_launches(step, &form, 0, 0, 0, l);
     pthread_mutex_lock(&d->lock);
@@ -83,4 +94,4 @@ static wcodec_status run(struct wcodec_queue *q, const struct wcodec_vectors_ste
     return status;
 }
 
-const struct wcodec_backend_vectors wcodec_opencl_vectors_backend = {supports, run};
+const struct wcodec_backend_vectors wcodec_opencl_vectors_backend = {supports, multiplies, run};

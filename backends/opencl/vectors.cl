@@ -30,6 +30,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_vectors_open(struct wcodec_vectors_launch *l,
     l->columns += (ulong)anchors;
     l->middle += (ulong)anchors;
     l->bounds += (ulong)anchors;
+    l->totals += (ulong)anchors;
+    l->members += (ulong)anchors;
 }
 
 #define WCODEC_VECTORS_LAUNCHED(name, call) \

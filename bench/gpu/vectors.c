@@ -3,16 +3,19 @@
 
 /* Training of anchors on a device, from a call to its results.
  *
- *   gpu-vectors BACKEND [THREADS [ROWS]]
+ *   gpu-vectors BACKEND [THREADS [ROWS [MEBIBYTES]]]
  *
  * Milliseconds of an iteration (assignment, means, energy; the median of those after the second) of
  * rows of normal random numbers, of shapes up to ROWS (10^6) rows, by the schedule best and by
  * compat with trimmed means, whose farthest rows leave most rows to few anchors, and of what comes
  * before the first one; of one shape also off the origin, by 10 in all dimensions or by 100 in one,
  * and with a row that is 50 times as long; then of the published run of 10,000 rows and of a small
- * one, whole, the least of three. BACKEND cpu: by THREADS (2). */
+ * one, whole, the least of three. BACKEND cpu: by THREADS (2).
+ * MEBIBYTES: of the device's memory no more is left free, and the first shapes alone are tried:
+ * rows that do not fit go there part by part, which the log says. */
 #define PROGRAM "gpu-vectors"
 #include "bench/floats.h"
+#include "bench/gpu/ballast.h"
 #include "bench/program.h"
 #include "bench/random.h"
 #include "bench/timing.h"
@@ -181,22 +184,29 @@ int main(int argc, char **argv)
                                                                    {", a row x 50", 0, 0, 50}};
     const unsigned long threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 2;
     const uint64_t most = argc > 3 ? strtoull(argv[3], NULL, 10) : 1000000;
+    const uint64_t leave = argc > 4 ? strtoull(argv[4], NULL, 10) << 20 : 0;
+    struct ballast ballast = {.count = 0};
     if (argc < 2 || threads < 1 || threads > 1024 || most < 64) {
-        fprintf(stderr, "usage: gpu-vectors BACKEND [THREADS [ROWS]]\n");
+        fprintf(stderr, "usage: gpu-vectors BACKEND [THREADS [ROWS [MEBIBYTES]]]\n");
         return 2;
     }
     wcodec_context *context = open_device(argv[1], (unsigned)threads);
+    if (leave != 0 && !ballast_take(&ballast, leave))
+        fail("there is no CUDA device whose memory could be taken");
     printf("| F16, %s | best | before | compat | before |\n| --- | --- | --- | --- | --- |\n",
            argv[1]);
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         if (shapes[i][0] <= most)
             shape(context, shapes[i][0], shapes[i][1], shapes[i][2], &plain);
     const bool few = most < 100000;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && leave == 0; i++)
         shape(context, few ? most : 100000, 128, few ? 64 : 1024, &others[i]);
-    published(context, 10000, 128, 256, WCODEC_VECTORS_PLAIN);
-    published(context, 10000, 128, 256, WCODEC_VECTORS_TRIMMED);
-    published(context, 1000, 64, 32, WCODEC_VECTORS_TRIMMED);
+    if (leave == 0) {
+        published(context, 10000, 128, 256, WCODEC_VECTORS_PLAIN);
+        published(context, 10000, 128, 256, WCODEC_VECTORS_TRIMMED);
+        published(context, 1000, 64, 32, WCODEC_VECTORS_TRIMMED);
+    }
+    ballast_drop(&ballast);
     wcodec_context_destroy(context);
     return 0;
 }

@@ -137,14 +137,18 @@ static inline void wcodec_vectors_options_init(wcodec_vectors_options *options)
 /** Find anchors for the rows, on the context's threads or its device: on a CUDA or OpenCL one that
  * the context was asked for by name, or where it has the choice, if rows times anchors times
  * dimensions are 2^30 at least. What comes of it is the same, and so are the iterations that are
- * reported. A device that cannot, has too little memory, or is lost where the CPU may go on, leaves
- * all to the CPU, and the log says so.
+ * reported. Rows that its memory has no room for go there part by part, in each iteration anew,
+ * which the log says; the CPU then finds what anchors begin with, and trimmed means; a device that
+ * the context has the choice of does so for 64 anchors at least. A device that cannot, has too
+ * little memory even for that, or is lost where the CPU may go on, leaves all to the CPU, and the
+ * log says so.
  *
  * Takes, beside the rows, their size as binary32 (dimensions rounded up to a multiple of four) and
  * 16 bytes a row, and while the CPU looks for anchors to begin with, that size once more; of a
  * device's memory the rows (with dimensions rounded up to a multiple of 32), as F16 once more if
- * they are not, 60 bytes a row, and 6 for each number of an anchor; these count as well where the
- * device's memory is the host's.
+ * they are not, 60 bytes a row, and 6 for each number of an anchor, or, part by part, 14 for each
+ * of these and at most some 400 MiB, beside 150 of the host's for rows on their way; these count as
+ * well where the device's memory is the host's.
  *
  * *vectors belongs to the caller, who ends it by wcodec_vectors_destroy() before the context. On
  * failure nothing is left.

@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "vectors/device.h"
+#include "vectors/device_steps.h"
 
 #include "core/error.h"
 #include "core/log.h"
 #include "core/memory.h"
-#include "registry/staging.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,25 +15,11 @@ enum {
     CHUNK = 16 << 20, /* bytes that go there at once */
     SAMPLE = 1024,    /* rows that say where all are */
     PAYS_LOG2 = 30,   /* rows times anchors times dimensions */
-    PRODUCTS = 1024   /* most numbers of rows whose distances devices bound by products */
+    PARTS_PAY = 64    /* anchors, where rows are brought there for each iteration */
 };
 
-struct wcodec_vectors_device {
-    struct wcodec_staging_owner owner;
-    struct wcodec_vectors_shape shape;
-    struct wcodec_vectors_places places;
-    struct wcodec_memory *rows, *state, *anchors;
-    struct wcodec_queue *queue;
-    struct wcodec_staging host;  /* what goes there, and comes from there */
-    uint32_t room;               /* anchors that there is memory for */
-    bool any_order;              /* are sums of rows exact? */
-    bool failed;                 /* the last error is the device's */
-    uint64_t assigned, compared; /* rows so far; of them those compared with all anchors */
-};
-
-/* Of a call of the device. */
-static wcodec_status failed(struct wcodec_vectors_device *d, wcodec_status status,
-                            const wcodec_error *reason, wcodec_error *err)
+wcodec_status wcodec_vectors_device_failed(struct wcodec_vectors_device *d, wcodec_status status,
+                                           const wcodec_error *reason, wcodec_error *err)
 {
     if (status == WCODEC_OK)
         return status;
@@ -61,9 +46,9 @@ static wcodec_status run(struct wcodec_vectors_device *d, const struct wcodec_ve
     return d->owner.device->backend->vectors->run(d->queue, step, err);
 }
 
-/* Bytes of a device's memory to the host's, by d->host, which may be smaller. */
-static wcodec_status bring(struct wcodec_vectors_device *d, void *to, struct wcodec_memory *from,
-                           uint64_t at, uint64_t size, wcodec_error *err)
+wcodec_status wcodec_vectors_device_bring(struct wcodec_vectors_device *d, void *to,
+                                          struct wcodec_memory *from, uint64_t at, uint64_t size,
+                                          wcodec_error *err)
 {
     const struct wcodec_backend *b = d->owner.device->backend;
     wcodec_status status = WCODEC_OK;
@@ -79,11 +64,13 @@ static wcodec_status bring(struct wcodec_vectors_device *d, void *to, struct wco
     return status;
 }
 
-static wcodec_status zero(struct wcodec_vectors_device *d, struct wcodec_memory *memory,
-                          uint64_t at, uint64_t words, uint8_t byte, wcodec_error *err)
+wcodec_status wcodec_vectors_device_fill(struct wcodec_vectors_device *d,
+                                         struct wcodec_queue *queue, struct wcodec_memory *memory,
+                                         uint64_t at, uint64_t words, uint8_t byte,
+                                         wcodec_error *err)
 {
     const uint8_t element[8] = {byte, byte, byte, byte};
-    return d->owner.device->backend->fill(d->queue, memory, at, element, 2, words, err);
+    return d->owner.device->backend->fill(queue, memory, at, element, 2, words, err);
 }
 
 static unsigned element_size(const struct wcodec_vectors_shape *s)
@@ -91,31 +78,29 @@ static unsigned element_size(const struct wcodec_vectors_shape *s)
     return s->dtype == WCODEC_DTYPE_F32 ? 4 : 2;
 }
 
-/* Bytes of a row there. */
-static uint64_t row_size(const struct wcodec_vectors_shape *s)
+uint64_t wcodec_vectors_row_size(const struct wcodec_vectors_shape *s)
 {
     return element_size(s) * (uint64_t)s->pitch;
 }
 
-/* Row i as the device has it. */
-static void put_row(const struct wcodec_vectors_device *d, const wcodec_vector_rows *rows,
-                    uint64_t i, uint8_t *to)
+void wcodec_vectors_device_put_row(const struct wcodec_vectors_device *d,
+                                   const wcodec_vector_rows *rows, uint64_t i, uint8_t *to)
 {
     const size_t size = (size_t)element_size(&d->shape) * d->shape.dimensions;
     memcpy(to, (const uint8_t *)rows->data + i * size, size);
-    memset(to + size, 0, (size_t)row_size(&d->shape) - size);
+    memset(to + size, 0, (size_t)wcodec_vectors_row_size(&d->shape) - size);
 }
 
 static wcodec_status upload(struct wcodec_vectors_device *d, const wcodec_vector_rows *rows,
                             wcodec_error *err)
 {
     const struct wcodec_backend *b = d->owner.device->backend;
-    const uint64_t row = row_size(&d->shape), most = d->host.size / row;
+    const uint64_t row = wcodec_vectors_row_size(&d->shape), most = d->host.size / row;
     wcodec_status status = WCODEC_OK;
     for (uint64_t first = 0; first < rows->count && status == WCODEC_OK; first += most) {
         const uint64_t left = rows->count - first, count = left < most ? left : most;
         for (uint64_t i = 0; i < count; i++)
-            put_row(d, rows, first + i, d->host.data + i * row);
+            wcodec_vectors_device_put_row(d, rows, first + i, d->host.data + i * row);
         status = b->copy_in(d->queue, d->rows, first * row, d->host.data, count * row, err);
         if (status == WCODEC_OK)
             status = b->queue_wait(d->queue, err);
@@ -129,10 +114,10 @@ static const float *sampled(const struct wcodec_vectors_work *work, size_t i, si
     return work->rows + (size_t)((uint64_t)i * work->n / count) * work->width;
 }
 
-/* Products of longer rows are not made: these are compared with all anchors, one by one. */
 static bool has_products(const struct wcodec_vectors_device *d)
 {
-    return d->shape.pitch <= PRODUCTS;
+    const struct wcodec_opened *o = d->owner.device;
+    return o->backend->vectors->multiplies(o->device, &d->shape);
 }
 
 /* The mean of a sample of rows, if it brings these so much nearer that sums of products are more
@@ -191,24 +176,29 @@ static bool is_exact(const struct wcodec_vectors_work *work, wcodec_dtype dtype)
     return (double)most * (double)work->n <= 0x1p29;
 }
 
-/* Memory for so many anchors, of which there are none then. */
-static wcodec_status make_room(struct wcodec_vectors_device *d, size_t anchors, wcodec_error *err)
+wcodec_status wcodec_vectors_device_make_room(struct wcodec_vectors_device *d, size_t anchors,
+                                              wcodec_error *err)
 {
     if (anchors <= d->room)
         return WCODEC_OK;
     wcodec_staging_free(&d->owner, d->places.anchors_size, &d->anchors);
-    d->room = (uint32_t)anchors;
+    d->room = 0;
     d->places = wcodec_vectors_places(&d->shape, anchors);
-    const wcodec_status status =
+    wcodec_status status =
         wcodec_staging_allocate(&d->owner, d->places.anchors_size, &d->anchors, err);
-    return status == WCODEC_OK ? zero(d, d->anchors, d->places.counts, anchors, 0, err) : status;
+    if (status != WCODEC_OK)
+        return status;
+    d->room = (uint32_t)anchors;
+    /* Counts; and of parts totals and members, which follow. */
+    return wcodec_vectors_device_fill(d, d->queue, d->anchors, d->places.counts,
+                                      (d->places.own_of_anchors - d->places.counts) / 4, 0, err);
 }
 
 static wcodec_status allocate(struct wcodec_vectors_device *d, size_t anchors, wcodec_error *err)
 {
     const struct wcodec_vectors_shape *s = &d->shape;
     struct wcodec_opened *o = d->owner.device;
-    const uint64_t all = row_size(s) * s->rows, anchor = 4 * (uint64_t)s->pitch,
+    const uint64_t all = wcodec_vectors_row_size(s) * s->rows, anchor = 4 * (uint64_t)s->pitch,
                    chunk = all < CHUNK ? all : CHUNK;
     d->places = wcodec_vectors_places(s, anchors);
     wcodec_status status = wcodec_staging_allocate(&d->owner, all, &d->rows, err);
@@ -217,14 +207,15 @@ static wcodec_status allocate(struct wcodec_vectors_device *d, size_t anchors, w
     if (status == WCODEC_OK)
         status = o->backend->queue_create(o->device, &d->queue, err);
     if (status == WCODEC_OK)
-        status = make_room(d, anchors, err);
+        status = wcodec_vectors_device_make_room(d, anchors, err);
     if (status == WCODEC_OK)
         status = wcodec_staging_reserve(&d->owner, &d->host, WCODEC_MEMORY_PINNED,
                                         chunk > anchor ? chunk : anchor, err);
     if (status == WCODEC_OK)
-        status = zero(d, d->state, d->places.result, 64, 0, err);
+        status = wcodec_vectors_device_fill(d, d->queue, d->state, d->places.result, 64, 0, err);
     if (status == WCODEC_OK)
-        status = zero(d, d->state, d->places.index, s->rows, 0xff, err);
+        status =
+            wcodec_vectors_device_fill(d, d->queue, d->state, d->places.index, s->rows, 0xff, err);
     return status;
 }
 
@@ -244,7 +235,9 @@ static wcodec_status find_device(const struct wcodec_vectors_work *work,
     const wcodec_status status = wcodec_backends_device(work->context, &o, err);
     if (status != WCODEC_OK || strcmp(o->backend->name, "cpu") == 0)
         return status;
-    if (o->backend->vectors != NULL && o->backend->vectors->supports(o->device, shape))
+    const struct wcodec_backend_vectors *v = o->backend->vectors;
+    const struct wcodec_vectors_shape part = wcodec_vectors_parts_shape(shape);
+    if (v != NULL && (v->supports(o->device, shape) || v->supports(o->device, &part)))
         *opened = o;
     else
         wcodec_log(work->context, WCODEC_LOG_INFO,
@@ -253,13 +246,11 @@ static wcodec_status find_device(const struct wcodec_vectors_work *work,
     return WCODEC_OK;
 }
 
-/* All rows to the device; the centre is made in memory for means, of which there are none yet. */
+/* All rows to the device; the centre is in memory for means, of which there are none yet. */
 static wcodec_status bring_rows(struct wcodec_vectors_work *work, const wcodec_vector_rows *rows,
                                 wcodec_error *err)
 {
     struct wcodec_vectors_device *d = work->device;
-    d->any_order = is_exact(work, rows->dtype);
-    d->shape.centred = find_centre(work, rows->dtype, work->means);
     wcodec_status status = allocate(d, work->m, err);
     if (status == WCODEC_OK)
         status = upload(d, rows, err);
@@ -267,6 +258,35 @@ static wcodec_status bring_rows(struct wcodec_vectors_work *work, const wcodec_v
         status = put_centre(d, work->means, work->width, err);
     const struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_BEGIN);
     return status == WCODEC_OK ? run(d, &step, err) : status;
+}
+
+/* Does it pay to bring the rows there for each iteration? An element there and back is as long on
+ * its way as a CPU takes for some anchors. */
+static bool parts_pay(const struct wcodec_vectors_work *work)
+{
+    return work->n > WCODEC_VECTORS_BLOCK &&
+           (!wcodec_backends_are_automatic(work->context) || work->m >= PARTS_PAY);
+}
+
+/* All rows, or, if these are too many, part by part. */
+static wcodec_status begin(struct wcodec_vectors_work *work, const wcodec_vector_rows *rows,
+                           wcodec_error *err)
+{
+    struct wcodec_vectors_device *d = work->device;
+    const struct wcodec_opened *o = d->owner.device;
+    wcodec_error reason = {0};
+    wcodec_status status = WCODEC_ERROR_MEMORY;
+    d->any_order = is_exact(work, rows->dtype);
+    d->shape.centred = find_centre(work, rows->dtype, work->means);
+    if (o->backend->vectors->supports(o->device, &d->shape))
+        status = bring_rows(work, rows, &reason);
+    else
+        wcodec_fail(&reason, status, "rows are too many for its memory");
+    if (!wcodec_vectors_is_too_large(status) || !parts_pay(work))
+        return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", reason.text);
+    wcodec_log(work->context, WCODEC_LOG_INFO, "%s: %s", o->name, reason.text);
+    wcodec_vectors_device_free(d);
+    return wcodec_vectors_parts_begin(work, rows, err);
 }
 
 wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
@@ -291,7 +311,7 @@ wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
     d->owner.held = (uint64_t)work->n * (work->width * sizeof(float) + 16); /* the work's own */
     d->shape = shape;
     work->device = d;
-    status = failed(d, bring_rows(work, rows, &reason), &reason, err);
+    status = wcodec_vectors_device_failed(d, begin(work, rows, &reason), &reason, err);
     if (status == WCODEC_OK)
         return status;
     if (wcodec_vectors_device_leave(work, status, &reason))
@@ -300,27 +320,35 @@ wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
     return status;
 }
 
+void wcodec_vectors_device_free(struct wcodec_vectors_device *d)
+{
+    const struct wcodec_backend *b = d->owner.device->backend;
+    wcodec_vectors_parts_end(d);
+    if (d->queue != NULL) {
+        b->queue_wait(d->queue, NULL);
+        b->queue_destroy(d->queue);
+        d->queue = NULL;
+    }
+    wcodec_staging_release(&d->owner, &d->host);
+    wcodec_staging_free(&d->owner, wcodec_vectors_row_size(&d->shape) * d->shape.rows, &d->rows);
+    wcodec_staging_free(&d->owner, d->places.rows_size, &d->state);
+    wcodec_staging_free(&d->owner, d->places.anchors_size, &d->anchors);
+    d->room = 0;
+}
+
 void wcodec_vectors_device_destroy(struct wcodec_vectors_work *work)
 {
     struct wcodec_vectors_device *d = work->device;
     if (d == NULL)
         return;
-    const struct wcodec_backend *b = d->owner.device->backend;
     if (d->assigned != 0 && has_products(d))
         wcodec_log(work->context, WCODEC_LOG_DEBUG,
                    "%s: %" PRIu64 " of %" PRIu64 " rows were compared with all anchors",
                    d->owner.device->name, d->compared, d->assigned);
-    if (d->queue != NULL) {
-        b->queue_wait(d->queue, NULL);
-        b->queue_destroy(d->queue);
-    }
-    wcodec_staging_release(&d->owner, &d->host);
-    struct wcodec_memory *const memory[] = {d->rows, d->state, d->anchors};
-    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-        if (memory[i] != NULL)
-            b->memory_free(memory[i]);
+    wcodec_vectors_device_free(d);
     wcodec_free(&work->context->allocator, d);
     work->device = NULL;
+    work->parts = false;
 }
 
 bool wcodec_vectors_device_leave(struct wcodec_vectors_work *work, wcodec_status status,
@@ -351,7 +379,7 @@ wcodec_status wcodec_vectors_device_take_farthest(struct wcodec_vectors_work *wo
         step.farthest = k > 0;
         status = run(work->device, &step, &reason);
     }
-    return failed(work->device, status, &reason, err);
+    return wcodec_vectors_device_failed(work->device, status, &reason, err);
 }
 
 wcodec_status wcodec_vectors_device_take(struct wcodec_vectors_work *work, size_t k, size_t row,
@@ -365,9 +393,9 @@ wcodec_status wcodec_vectors_device_take(struct wcodec_vectors_work *work, size_
     step.sums = true;
     wcodec_status status = run(d, &step, &reason);
     if (status == WCODEC_OK)
-        status = bring(d, work->block_sum, d->state, d->places.sums,
-                       8 * wcodec_vectors_blocks(work), &reason);
-    return failed(d, status, &reason, err);
+        status = wcodec_vectors_device_bring(d, work->block_sum, d->state, d->places.sums,
+                                             8 * wcodec_vectors_blocks(work), &reason);
+    return wcodec_vectors_device_failed(d, status, &reason, err);
 }
 
 wcodec_status wcodec_vectors_device_distances(struct wcodec_vectors_work *work, size_t block,
@@ -376,10 +404,10 @@ wcodec_status wcodec_vectors_device_distances(struct wcodec_vectors_work *work, 
     struct wcodec_vectors_device *d = work->device;
     const size_t first = block * WCODEC_VECTORS_BLOCK;
     wcodec_error reason = {0};
-    const wcodec_status status =
-        bring(d, work->distance + first, d->state, d->places.distance + 4 * first,
-              4 * (wcodec_vectors_block_end(work, block) - first), &reason);
-    return failed(d, status, &reason, err);
+    const wcodec_status status = wcodec_vectors_device_bring(
+        d, work->distance + first, d->state, d->places.distance + 4 * first,
+        4 * (wcodec_vectors_block_end(work, block) - first), &reason);
+    return wcodec_vectors_device_failed(d, status, &reason, err);
 }
 
 wcodec_status wcodec_vectors_device_try(struct wcodec_vectors_work *work, const size_t *rows,
@@ -392,9 +420,10 @@ wcodec_status wcodec_vectors_device_try(struct wcodec_vectors_work *work, const 
         step.row[i] = (uint32_t)rows[i];
     wcodec_status status = run(d, &step, &reason);
     if (status == WCODEC_OK)
-        status = bring(d, sums, d->state, d->places.sums,
-                       8 * WCODEC_VECTORS_TRIED * wcodec_vectors_blocks(work), &reason);
-    return failed(d, status, &reason, err);
+        status = wcodec_vectors_device_bring(d, sums, d->state, d->places.sums,
+                                             8 * WCODEC_VECTORS_TRIED * wcodec_vectors_blocks(work),
+                                             &reason);
+    return wcodec_vectors_device_failed(d, status, &reason, err);
 }
 
 /* Anchors there have no numbers but zeros after their own; here they have fewer of these. */
@@ -422,7 +451,7 @@ static wcodec_status put_anchors(struct wcodec_vectors_work *work, wcodec_error 
     struct wcodec_vectors_device *d = work->device;
     const struct wcodec_backend *b = d->owner.device->backend;
     const uint64_t row = 4 * (uint64_t)d->shape.pitch, most = d->host.size / row;
-    wcodec_status status = make_room(d, work->m, err);
+    wcodec_status status = wcodec_vectors_device_make_room(d, work->m, err);
     for (uint64_t first = 0; first < work->m && status == WCODEC_OK; first += most) {
         const uint64_t left = work->m - first, count = left < most ? left : most;
         memset(d->host.data, 0, (size_t)(count * row));
@@ -441,14 +470,15 @@ wcodec_status wcodec_vectors_device_get_anchors(struct wcodec_vectors_work *work
 {
     wcodec_error reason = {0};
     const wcodec_status status = get_anchors(work, &reason);
-    return failed(work->device, status, &reason, err);
+    return wcodec_vectors_device_failed(work->device, status, &reason, err);
 }
 
 wcodec_status wcodec_vectors_device_put_anchors(struct wcodec_vectors_work *work, wcodec_error *err)
 {
     wcodec_error reason = {0};
+    work->device->ahead = false;
     const wcodec_status status = put_anchors(work, &reason);
-    return failed(work->device, status, &reason, err);
+    return wcodec_vectors_device_failed(work->device, status, &reason, err);
 }
 
 /* The host merges and splits: it has all rows. */
@@ -458,15 +488,15 @@ static wcodec_status maintain(struct wcodec_vectors_work *work,
 {
     struct wcodec_vectors_device *d = work->device;
     wcodec_error reason = {0};
-    wcodec_status status =
-        bring(d, work->index, d->state, d->places.index, 4 * (uint64_t)work->n, &reason);
+    wcodec_status status = wcodec_vectors_device_bring(d, work->index, d->state, d->places.index,
+                                                       4 * (uint64_t)work->n, &reason);
     if (status == WCODEC_OK)
-        status =
-            bring(d, work->distance, d->state, d->places.distance, 4 * (uint64_t)work->n, &reason);
+        status = wcodec_vectors_device_bring(d, work->distance, d->state, d->places.distance,
+                                             4 * (uint64_t)work->n, &reason);
     if (status == WCODEC_OK)
         status = get_anchors(work, &reason);
     if (status != WCODEC_OK)
-        return failed(d, status, &reason, err);
+        return wcodec_vectors_device_failed(d, status, &reason, err);
     status = wcodec_vectors_maintain(work, move->temperature, &now->merged, &now->split, err);
     return status == WCODEC_OK ? wcodec_vectors_device_put_anchors(work, err) : status;
 }
@@ -493,7 +523,10 @@ wcodec_status wcodec_vectors_device_iterate(struct wcodec_vectors_work *work,
     struct wcodec_vectors_device *d = work->device;
     struct wcodec_vectors_result result;
     wcodec_error reason = {0};
-    wcodec_status status = failed(d, assign_and_move(work, move, &reason), &reason, err);
+    if (d->most != 0)
+        return wcodec_vectors_parts_iterate(work, move, now, err);
+    wcodec_status status =
+        wcodec_vectors_device_failed(d, assign_and_move(work, move, &reason), &reason, err);
     if (status == WCODEC_OK && move->maintain)
         status = maintain(work, move, now, err);
     if (status != WCODEC_OK)
@@ -501,9 +534,10 @@ wcodec_status wcodec_vectors_device_iterate(struct wcodec_vectors_work *work,
     const struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_MEASURE);
     status = run(d, &step, &reason);
     if (status == WCODEC_OK)
-        status = bring(d, &result, d->state, d->places.result, sizeof result, &reason);
+        status = wcodec_vectors_device_bring(d, &result, d->state, d->places.result, sizeof result,
+                                             &reason);
     if (status != WCODEC_OK)
-        return failed(d, status, &reason, err);
+        return wcodec_vectors_device_failed(d, status, &reason, err);
     d->assigned += work->n;
     d->compared += result.compared;
     now->changes = result.changes;
@@ -517,8 +551,11 @@ wcodec_status wcodec_vectors_device_assign(struct wcodec_vectors_work *work, wco
     struct wcodec_vectors_device *d = work->device;
     const struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_ASSIGN);
     wcodec_error reason = {0};
+    if (d->most != 0)
+        return wcodec_vectors_parts_assign(work, err);
     wcodec_status status = run(d, &step, &reason);
     if (status == WCODEC_OK)
-        status = bring(d, work->index, d->state, d->places.index, 4 * (uint64_t)work->n, &reason);
-    return failed(d, status, &reason, err);
+        status = wcodec_vectors_device_bring(d, work->index, d->state, d->places.index,
+                                             4 * (uint64_t)work->n, &reason);
+    return wcodec_vectors_device_failed(d, status, &reason, err);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Steps of training on a device: the rows are in its memory, and an iteration brings two numbers.
- * What steps find is the CPU's, to the last bit. */
+/* Steps of training on a device: the rows are in its memory, and an iteration brings two numbers;
+ * or they go there part by part in each. What steps find is the CPU's, to the last bit. */
 #ifndef WCODEC_VECTORS_DEVICE_H
 #define WCODEC_VECTORS_DEVICE_H
 
@@ -10,7 +10,7 @@
 
 /* Bring the rows to the context's device, if it is to do the work: work->device stays NULL where
  * the CPU is, for fewer rows than pay where no device was asked for by name, a device that cannot,
- * or one without memory for them, which the log says. */
+ * or one without memory even for parts of them, which the log says. */
 wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
                                            const wcodec_vector_rows *rows, wcodec_error *err);
 void wcodec_vectors_device_destroy(struct wcodec_vectors_work *work);

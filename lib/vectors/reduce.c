@@ -102,6 +102,20 @@ void wcodec_vectors_means(struct wcodec_vectors_work *work, bool trimmed)
     wcodec_run(work->context, trimmed ? reduce_trimmed : reduce_plain, work, work->m);
 }
 
+void wcodec_vectors_seed_empty(struct wcodec_vectors_work *work, float *to)
+{
+    for (size_t k = 0; k < work->m; k++) {
+        size_t farthest = 0;
+        if (work->begin[k] != work->begin[k + 1])
+            continue;
+        for (size_t i = 1; i < work->n; i++)
+            if (work->distance[i] > work->distance[farthest])
+                farthest = i;
+        memcpy(to + k * work->width, work->rows + farthest * work->width, work->width * sizeof *to);
+        work->distance[farthest] = 0;
+    }
+}
+
 void wcodec_vectors_update(struct wcodec_vectors_work *work, float part)
 {
     const float most = 0.1f;

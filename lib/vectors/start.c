@@ -20,6 +20,12 @@ struct start {
     double *sums;            /* of each block what the distances would add up to with each */
 };
 
+/* Has a device all rows? */
+static bool is_there(const struct wcodec_vectors_work *work)
+{
+    return work->device != NULL && !work->parts;
+}
+
 /* A block's rows beside each other, as the kernel takes anchors; after the last one, zeros. */
 static void turn_block(void *opaque, size_t block)
 {
@@ -84,7 +90,7 @@ static wcodec_status take(struct wcodec_vectors_work *work, size_t k, size_t row
     struct start start = {.work = work, .candidates = work->anchors + k * work->width};
     memcpy(work->anchors + k * work->width, work->rows + row * work->width,
            work->width * sizeof *work->rows);
-    if (work->device != NULL)
+    if (is_there(work))
         return wcodec_vectors_device_take(work, k, row, err);
     wcodec_run(work->context, take_block, &start, wcodec_vectors_blocks(work));
     return WCODEC_OK;
@@ -94,7 +100,7 @@ static wcodec_status begin(struct wcodec_vectors_work *work, size_t row, wcodec_
 {
     const uint64_t count = wcodec_align_u64(work->n, LANES), size = work->width * sizeof(float);
     uint64_t bytes;
-    if (work->device != NULL)
+    if (is_there(work))
         return take(work, 0, row, err);
     if (!wcodec_mul_u64(2 * size, count, &bytes) || bytes > work->context->limits.max_memory)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
@@ -118,7 +124,7 @@ static void end(struct wcodec_vectors_work *work)
 
 wcodec_status wcodec_vectors_start_farthest(struct wcodec_vectors_work *work, wcodec_error *err)
 {
-    if (work->device != NULL)
+    if (is_there(work))
         return wcodec_vectors_device_take_farthest(work, err);
     wcodec_status status = begin(work, 0, err);
     for (size_t k = 1; status == WCODEC_OK && k < work->m && !wcodec_cancel_poll(&work->cancel);
@@ -151,7 +157,7 @@ static wcodec_status find_row(struct wcodec_vectors_work *work, const double *su
         target -= sums[block++];
     size_t row = block * BLOCK;
     const wcodec_status status =
-        work->device != NULL ? wcodec_vectors_device_distances(work, block, err) : WCODEC_OK;
+        is_there(work) ? wcodec_vectors_device_distances(work, block, err) : WCODEC_OK;
     if (status != WCODEC_OK)
         return status;
     while (row + 1 < wcodec_vectors_block_end(work, block) && target >= (double)work->distance[row])
@@ -177,7 +183,7 @@ static wcodec_status choose(struct start *start, float *candidates, uint64_t *se
         memcpy(candidates + i * work->width, work->rows + rows[i] * work->width,
                work->width * sizeof *candidates);
     }
-    if (work->device != NULL)
+    if (is_there(work))
         status = wcodec_vectors_device_try(work, rows, start->sums, err);
     else
         wcodec_run(work->context, try_block, start, blocks);

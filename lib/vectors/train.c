@@ -70,23 +70,6 @@ static wcodec_status report(struct wcodec_vectors_work *work, const wcodec_vecto
     return status;
 }
 
-/* Each anchor without rows goes to the row that is farthest from its own; of equally far ones, the
- * first. That row then counts as near. */
-static void seed_empty(struct wcodec_vectors_work *work)
-{
-    for (size_t k = 0; k < work->m; k++) {
-        size_t farthest = 0;
-        if (work->begin[k] != work->begin[k + 1])
-            continue;
-        for (size_t i = 1; i < work->n; i++)
-            if (work->distance[i] > work->distance[farthest])
-                farthest = i;
-        memcpy(work->means + k * work->width, work->rows + farthest * work->width,
-               work->width * sizeof *work->means);
-        work->distance[farthest] = 0;
-    }
-}
-
 /* Rows get their nearest anchors, and these move. */
 static wcodec_status iterate(struct wcodec_vectors_work *work,
                              const struct wcodec_vectors_move *move, wcodec_vectors_iteration *now,
@@ -104,7 +87,7 @@ static wcodec_status iterate(struct wcodec_vectors_work *work,
         return status;
     wcodec_vectors_means(work, move->trimmed);
     if (move->whole) {
-        seed_empty(work);
+        wcodec_vectors_seed_empty(work, work->means);
         memcpy(work->anchors, work->means, work->m * work->width * sizeof *work->anchors);
     } else {
         wcodec_vectors_update(work, move->part);
@@ -148,9 +131,13 @@ static wcodec_status round_anchors(struct wcodec_vectors_work *work, wcodec_erro
 {
     const wcodec_status status =
         work->device != NULL ? wcodec_vectors_device_get_anchors(work, err) : WCODEC_OK;
-    for (size_t i = 0; status == WCODEC_OK && i < work->m * work->width; i++)
-        work->anchors[i] = wcodec_vectors_round(work->anchors[i]);
-    return status == WCODEC_OK && work->device != NULL
+    bool moved = false;
+    for (size_t i = 0; status == WCODEC_OK && i < work->m * work->width; i++) {
+        const float rounded = wcodec_vectors_round(work->anchors[i]);
+        moved = moved || rounded != work->anchors[i];
+        work->anchors[i] = rounded;
+    }
+    return status == WCODEC_OK && work->device != NULL && moved
                ? wcodec_vectors_device_put_anchors(work, err)
                : status;
 }

@@ -26,6 +26,7 @@ struct wcodec_vectors_device;
 struct wcodec_vectors_work {
     wcodec_context *context;
     struct wcodec_vectors_device *device; /* that takes the steps; NULL: the CPU does */
+    bool parts; /* the device sees rows part by part: the CPU finds what anchors begin with */
     struct wcodec_cpu_nearest_dsp dsp;
     struct wcodec_reporter reporter;
     struct wcodec_cancel cancel;
@@ -110,6 +111,9 @@ void wcodec_vectors_group(struct wcodec_vectors_work *work);
 /* Means of the rows of each anchor; trimmed: without the tenth at either end by distance, and the
  * order is by distance then. Those of anchors without rows are left as they were. */
 void wcodec_vectors_means(struct wcodec_vectors_work *work, bool trimmed);
+/* Each anchor without rows, by work->begin, goes to the row that is farthest from its own; of
+ * equally far ones, the first. That row then counts as near. to: room * width. */
+void wcodec_vectors_seed_empty(struct wcodec_vectors_work *work, float *to);
 /* Move the anchors towards their means, by that part of the way and at most 0.1 a dimension, to
  * numbers of F16. */
 void wcodec_vectors_update(struct wcodec_vectors_work *work, float part);

@@ -7,6 +7,7 @@
 #include "support_memory.h"
 #include "support_plugins.h"
 #include "backends/backend.h"
+#include "bench/gpu/ballast.h"
 #include "backends/emulate/fibers.h"
 #include "coding/lossy.h"
 
@@ -200,6 +201,9 @@ static const struct set large[] = {
     {WCODEC_DTYPE_F16, ENDS, 3000, 128, 60, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
 };
 
+static const struct set small = {WCODEC_DTYPE_F16,      PUBLISHED, 40, 8, 4, WCODEC_VECTORS_COMPAT,
+                                 WCODEC_VECTORS_TRIMMED};
+
 /* Rows off the origin, or one that is long: by products few are uncertain. */
 static const struct set off[] = {
     {WCODEC_DTYPE_F16, SHIFTED, 70, 64, 10, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
@@ -238,6 +242,8 @@ static wcodec_context *open_logged(const char *backend, uint64_t most,
 }
 
 static struct course on_cpu, on_device;
+static struct support_allocator full_allocator;
+static struct support_log full_log;
 
 static void try_set(wcodec_context *device, const struct set *s)
 {
@@ -348,38 +354,209 @@ static void test_certain(void **state)
     support_load_plugin(NULL);
 }
 
-/* Rows that are too long for products have no centre, for which rows of F16 would be there once
- * more, and the log tells of none. */
-static void test_long_rows(void **state)
+/* Device memory in which so many rows have room by twos, and these anchors. */
+static uint64_t room_of_parts(const struct set *s, uint64_t rows)
 {
-    static const struct set s = {WCODEC_DTYPE_F16,      SHIFTED, 60, 1100, 4, WCODEC_VECTORS_COMPAT,
-                                 WCODEC_VECTORS_TRIMMED};
-    const struct wcodec_vectors_shape shape = {.rows = s.n,
-                                               .dimensions = (uint32_t)s.d,
-                                               .pitch = wcodec_vectors_pitch(s.d),
-                                               .dtype = s.dtype};
-    const struct wcodec_vectors_places places = wcodec_vectors_places(&shape, 2 * s.anchors);
+    const struct wcodec_vectors_shape shape = {.rows = rows,
+                                               .dimensions = (uint32_t)s->d,
+                                               .pitch = wcodec_vectors_pitch(s->d),
+                                               .dtype = s->dtype,
+                                               .parts = true};
+    const uint64_t anchors = s->schedule == WCODEC_VECTORS_BEST ? s->anchors : 2 * s->anchors;
+    const struct wcodec_vectors_places p = wcodec_vectors_places(&shape, anchors);
+    const uint64_t row = (s->dtype == WCODEC_DTYPE_F32 ? 4u : 2u) * (uint64_t)shape.pitch;
+    return 2 * (row * rows + p.rows_size) + p.anchors_size;
+}
+
+static void limit_room(uint64_t room)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%u", (unsigned)room);
+    if (room == 0)
+        unsetenv("WCODEC_FAKE_ROOM");
+    else
+        setenv("WCODEC_FAKE_ROOM", text, 1);
+}
+
+/* Rows that have no room there together: the same indices and energies, of parts of several
+ * sizes. */
+static const struct set parted[] = {
+    {WCODEC_DTYPE_F16, PUBLISHED, 1000, 64, 16, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, PUBLISHED, 900, 30, 10, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_PLAIN},
+    {WCODEC_DTYPE_F32, UNIFORM, 1025, 30, 7, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_BF16, UNIFORM, 800, 40, 65, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F16, TWINS, 800, 5, 40, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_BF16, TWINS, 700, 33, 20, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_PLAIN},
+    {WCODEC_DTYPE_F32, BLOBS, 1300, 3, 9, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_PLAIN},
+    {WCODEC_DTYPE_F16, NEARLY, 770, 48, 20, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_F32, LONG, 800, 128, 12, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+};
+
+static void try_parts(const char *backend, uint64_t limit, const struct set *s)
+{
     struct support_allocator allocator;
     struct support_log logged;
-    char mode[32];
+    unsigned parts = 0;
+    wcodec_context *context = open_logged(backend, limit, &allocator, &logged, NULL);
+    if (context == NULL) {
+        print_message("%s: not tried\n", backend);
+        assert_true(limit != 0);
+        return;
+    }
+    try_set(context, s);
+    const char *line = strstr(logged.text, "rows go there in ");
+    if (line == NULL || strstr(logged.text, "the CPU does") != NULL)
+        fail_msg("%s, %u rows: '%s'", backend, (unsigned)s->n, logged.text);
+    assert_int_equal(sscanf(line, "rows go there in %u", &parts), 1);
+    assert_true(parts > 1);
+    wcodec_context_destroy(context);
+    assert_int_equal(allocator.balance, 0);
+}
+
+static void test_parts(void **state)
+{
+    static const struct set of_processor = {
+        WCODEC_DTYPE_F32, UNIFORM, 3000, 32, 5, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED};
+    (void)state;
+    setenv("WCODEC_FAKE", "", 1);
+    for (size_t i = 0; i < sizeof parted / sizeof parted[0] && wcodec_fibers_supported(); i++) {
+        limit_room(room_of_parts(&parted[i], parted[i].n < 1200 ? 256 : 512));
+        try_parts("fake", 0, &parted[i]);
+    }
+    limit_room(0);
+    /* Of the host's memory rows take 768000 bytes while the CPU looks for anchors to begin with;
+     * 816000 would be needed for a copy of all that goes there at once. */
+    if (support_load_plugin("opencl"))
+        try_parts("opencl", 790000, &of_processor);
+    support_load_plugin(NULL);
+}
+
+/* Of a GPU most memory is taken, so that rows have no room together. */
+static void test_full_devices(void **state)
+{
+    static const char *const names[] = {"cuda", "opencl"};
+    static const struct set full[] = {
+        {WCODEC_DTYPE_F32, UNIFORM, 700000, 32, 70, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+        {WCODEC_DTYPE_F16, UNIFORM, 400000, 128, 64, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+        {WCODEC_DTYPE_BF16, SHIFTED, 300000, 64, 40, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_PLAIN},
+        {WCODEC_DTYPE_F16, BLOBS, 300000, 64, 40, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+    };
+    (void)state;
+    for (size_t d = 0; d < sizeof names / sizeof names[0]; d++) {
+        struct ballast ballast;
+        if (!support_load_plugin(names[d]))
+            continue;
+        wcodec_context *context = open_logged(names[d], 0, &full_allocator, &full_log, NULL);
+        if (context == NULL || !ballast_take(&ballast, (uint64_t)(d == 0 ? 64 : 96) << 20)) {
+            print_message("%s: not tried\n", names[d]);
+            wcodec_context_destroy(context);
+            continue;
+        }
+        for (size_t i = 0; i < sizeof full / sizeof full[0]; i++)
+            try_set(context, &full[i]);
+        print_message("%s: trained part by part\n%s", names[d], full_log.text);
+        if (strstr(full_log.text, "rows go there in ") == NULL)
+            fail_msg("all of it had room");
+        ballast_drop(&ballast);
+        wcodec_context_destroy(context);
+        assert_int_equal(full_allocator.balance, 0);
+    }
+    support_load_plugin(NULL);
+}
+
+/* The caller stops it in the middle of parts, or at an iteration. */
+struct stopping {
+    unsigned left;
+};
+
+static int stop_later(void *opaque, const wcodec_vectors_iteration *iteration)
+{
+    struct stopping *stopping = opaque;
+    (void)iteration;
+    return stopping->left-- == 0;
+}
+
+static int stop_soon(void *opaque, uint64_t done, uint64_t total)
+{
+    (void)opaque, (void)done, (void)total;
+    return 1;
+}
+
+static void test_cancelled(void **state)
+{
+    struct set s = small;
+    wcodec_vector_rows rows;
     (void)state;
     if (!wcodec_fibers_supported())
         skip();
+    setenv("WCODEC_FAKE", "", 1);
+    s.n = 600;
+    limit_room(room_of_parts(&s, 256));
+    void *data = make(&s, &rows);
+    for (unsigned i = 0; i < 4; i++) {
+        struct support_allocator allocator;
+        struct support_log logged;
+        struct stopping stopping = {i};
+        wcodec_vectors *vectors = NULL;
+        wcodec_vectors_options o;
+        wcodec_error err;
+        wcodec_context *context = open_logged("fake", 0, &allocator, &logged, NULL);
+        assert_non_null(context);
+        wcodec_vectors_options_init(&o);
+        o.anchors = s.anchors;
+        o.schedule = WCODEC_VECTORS_COMPAT;
+        o.tolerance = 0;
+        o.iteration = stop_later;
+        o.opaque = &stopping;
+        if (i == 3)
+            o.progress.fn = stop_soon;
+        assert_int_equal(wcodec_vectors_train(context, &rows, &o, &vectors, &err),
+                         WCODEC_ERROR_CANCELLED);
+        assert_null(vectors);
+        assert_non_null(strstr(logged.text, "rows go there in 3 parts"));
+        wcodec_context_destroy(context);
+        assert_int_equal(allocator.balance, 0);
+    }
+    limit_room(0);
+    free(data);
+}
+
+/* Rows of which no products are made have no centre, for which rows of F16 would be there once
+ * more, and the log tells of none: because they are too long, or the device has no tensor cores. */
+static void try_uncentred(const struct set *s)
+{
+    const struct wcodec_vectors_shape shape = {.rows = s->n,
+                                               .dimensions = (uint32_t)s->d,
+                                               .pitch = wcodec_vectors_pitch(s->d),
+                                               .dtype = s->dtype};
+    const struct wcodec_vectors_places places = wcodec_vectors_places(&shape, 2 * s->anchors);
+    struct support_allocator allocator;
+    struct support_log logged;
+    char mode[32];
     snprintf(mode, sizeof mode, "room-%u",
-             (unsigned)(2 * s.n * shape.pitch + places.rows_size + places.anchors_size));
+             (unsigned)(2 * s->n * shape.pitch + places.rows_size + places.anchors_size));
     setenv("WCODEC_FAKE", mode, 1);
     wcodec_context *context = open_at("fake", 0, WCODEC_LOG_DEBUG, &allocator, &logged, NULL);
     assert_non_null(context);
-    try_set(context, &s);
-    if (strstr(logged.text, "the CPU does") != NULL || strstr(logged.text, "rows were") != NULL)
+    try_set(context, s);
+    if (strstr(logged.text, "the CPU does") != NULL || strstr(logged.text, "rows ") != NULL)
         fail_msg("%s", logged.text);
     wcodec_context_destroy(context);
     assert_int_equal(allocator.balance, 0);
     setenv("WCODEC_FAKE", "", 1);
 }
 
-static const struct set small = {WCODEC_DTYPE_F16,      PUBLISHED, 40, 8, 4, WCODEC_VECTORS_COMPAT,
-                                 WCODEC_VECTORS_TRIMMED};
+static void test_uncentred(void **state)
+{
+    static const struct set sets_of[] = {
+        {WCODEC_DTYPE_F16, SHIFTED, 60, 1100, 4, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+        {WCODEC_DTYPE_F16, SHIFTED, 300, 64, 4, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED}};
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    for (size_t i = 0; i < sizeof sets_of / sizeof sets_of[0]; i++)
+        try_uncentred(&sets_of[i]);
+}
 
 /* What the CPU is left to do it does: no kernels, ones that do not compile, no memory of the
  * device's, and a limit that has no room for what goes there (1920 bytes are the CPU's). */
@@ -449,26 +626,29 @@ static bool lost_at(unsigned at, const char *backend, const struct set *s,
 static void test_lost(void **state)
 {
     static const char *const backends[] = {"fake", "fake,cpu"};
-    struct set of[2] = {small, small};
+    struct set of[3] = {small, small, small};
     (void)state;
     if (!wcodec_fibers_supported())
         skip();
-    of[1].schedule = WCODEC_VECTORS_BEST;
+    of[1].schedule = of[2].schedule = WCODEC_VECTORS_BEST;
+    of[2].n = 600;
     wcodec_context *cpu = support_context(1, NULL);
-    for (unsigned i = 0; i < 4; i++) {
-        const struct set *s = &of[i % 2];
+    for (unsigned i = 0; i < 6; i++) {
+        const struct set *s = &of[i % 3];
+        limit_room(i % 3 == 2 ? room_of_parts(s, 256) : 0);
         wcodec_vector_rows rows;
         void *data = make(s, &rows);
         wcodec_vectors *want = train_well(cpu, s, &rows, &on_cpu);
         unsigned calls = 1;
-        while (lost_at(calls, backends[i / 2], s, &rows, want))
+        while (lost_at(calls, backends[i / 3], s, &rows, want))
             calls += calls < 40 ? 1 : 7;
-        print_message("%s: lost at calls up to %u\n", backends[i / 2], calls);
+        print_message("%s: lost at calls up to %u\n", backends[i / 3], calls);
         assert_true(calls > 20);
         wcodec_vectors_destroy(want);
         free(data);
     }
     setenv("WCODEC_FAKE", "", 1);
+    limit_room(0);
     wcodec_context_destroy(cpu);
 }
 
@@ -509,8 +689,10 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices), cmocka_unit_test(test_long_rows),
-        cmocka_unit_test(test_certain), cmocka_unit_test(test_left_to_cpu),
-        cmocka_unit_test(test_lost),    cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_devices),      cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_full_devices), cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_uncentred),    cmocka_unit_test(test_certain),
+        cmocka_unit_test(test_left_to_cpu),  cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
