@@ -62,15 +62,15 @@ wcodec_status wcodec_held_end(struct wcodec_held_writer *w, wcodec_error *err)
 /* Rows of the store, one after the other, that were not removed. */
 struct walk {
     const struct wcodec_vectors_store *store;
-    size_t segment, anchor, at; /* of what is there: the next row */
+    size_t segment, at; /* of what is there: the next row */
 };
 
 static const struct wcodec_vectors_segment *next_row(struct walk *w, size_t *at)
 {
     for (; w->segment < w->store->count; w->segment++, w->at = 0) {
         const struct wcodec_vectors_segment *s = &w->store->segments[w->segment];
-        while (w->at < s->n) {
-            *at = w->at++;
+        while (s->from + w->at < s->to) {
+            *at = s->from + w->at++;
             if (!wcodec_segment_is_removed(s, s->row[*at]))
                 return s;
         }
@@ -78,11 +78,13 @@ static const struct wcodec_vectors_segment *next_row(struct walk *w, size_t *at)
     return NULL;
 }
 
-/* Rows of an anchor that were not removed. */
+/* Rows of an anchor that are there and were not removed. */
 static uint64_t count_rows(const struct wcodec_vectors_segment *s, size_t k)
 {
+    const size_t begin = s->begin[k] > s->from ? s->begin[k] : s->from,
+                 end = s->begin[k + 1] < s->to ? s->begin[k + 1] : s->to;
     uint64_t count = 0;
-    for (size_t i = s->begin[k]; i < s->begin[k + 1]; i++)
+    for (size_t i = begin; i < end; i++)
         count += !wcodec_segment_is_removed(s, s->row[i]);
     return count;
 }

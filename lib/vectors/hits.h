@@ -40,6 +40,26 @@ static inline void wcodec_hits_keep(struct wcodec_hit *hits, size_t k, struct wc
     hits[at - 1] = hit;
 }
 
+/* Keep the k first of these and `next`, k more; both are in order. */
+static inline void wcodec_hits_merge(struct wcodec_hit *hits, const struct wcodec_hit *next,
+                                     size_t k)
+{
+    size_t old = 0, taken = 0;
+    while (old + taken < k) {
+        if (wcodec_hit_before(&next[taken], &hits[old]))
+            taken++;
+        else
+            old++;
+    }
+    /* From the end, where nothing is that is still needed. */
+    for (size_t at = k; taken > 0; at--) {
+        if (old > 0 && wcodec_hit_before(&next[taken - 1], &hits[old - 1]))
+            hits[at - 1] = hits[--old];
+        else
+            hits[at - 1] = next[--taken];
+    }
+}
+
 /* What callers get of the k hits of a query. */
 static inline void wcodec_hits_put(const struct wcodec_hit *hits, size_t k,
                                    wcodec_vectors_metric metric, uint64_t *ids, float *scores)

@@ -150,6 +150,16 @@ static struct wcodec_hit hit_of(const struct wcodec_search_chunks *c, uint64_t f
         .id = wcodec_segment_id(&store->segments[low], rank - first[low])};
 }
 
+/* What a query has found, to what it has of other parts. */
+static void merge_query(const struct wcodec_search_chunks *c, size_t query)
+{
+    const size_t k = (size_t)c->search->options->k;
+    struct wcodec_hit hits[WCODEC_SEARCH_MOST];
+    for (size_t i = 0; i < k; i++)
+        hits[i] = hit_of(c, c->found[query * k + i]);
+    wcodec_hits_merge(c->merged + (c->first + query) * k, hits, k);
+}
+
 /* Of a block of queries, to the caller. */
 static void put_block(void *opaque, size_t block)
 {
@@ -157,13 +167,12 @@ static void put_block(void *opaque, size_t block)
     const size_t k = (size_t)c->search->options->k, begin = block * WCODEC_SEARCH_BLOCK,
                  end = c->count - begin < WCODEC_SEARCH_BLOCK ? c->count
                                                               : begin + WCODEC_SEARCH_BLOCK;
-    for (size_t i = begin * k; i < end * k; i++) {
+    for (size_t query = begin; c->merged != NULL && query < end; query++)
+        merge_query(c, query);
+    for (size_t i = begin * k; c->merged == NULL && i < end * k; i++) {
         const struct wcodec_hit hit = hit_of(c, c->found[i]);
-        if (c->merged != NULL)
-            wcodec_hits_keep(c->merged + (c->first + i / k) * k, k, hit);
-        else
-            wcodec_hits_put(&hit, 1, c->search->options->metric, c->search->ids + c->first * k + i,
-                            c->search->scores + c->first * k + i);
+        wcodec_hits_put(&hit, 1, c->search->options->metric, c->search->ids + c->first * k + i,
+                        c->search->scores + c->first * k + i);
     }
 }
 

@@ -14,7 +14,8 @@
 
 enum {
     PAYS_LOG2 = 36, /* queries times rows times dimensions */
-    PARTS_PAY = 64  /* times that each row is looked at, where it is brought there for it */
+    PARTS_PAY = 64, /* times that each row is looked at, where it is brought there for it */
+    PART_LEAST = 64 /* rows: smaller parts are not tried */
 };
 
 uint64_t wcodec_search_device_memory(const struct wcodec_vectors_store *store)
@@ -83,6 +84,20 @@ static uint64_t memory_of(const struct wcodec_vectors_store *store)
     return memory;
 }
 
+/* Rows of all segments, removed ones too. */
+static uint64_t places_of(const struct wcodec_vectors_store *store)
+{
+    uint64_t places = 0;
+    for (size_t i = 0; i < store->count; i++)
+        places += store->segments[i].n;
+    return places;
+}
+
+static bool can_cut(const struct wcodec_vectors_store *store)
+{
+    return places_of(store) > PART_LEAST;
+}
+
 /* From now on part by part. */
 static void cut_up(struct wcodec_held_vectors *r, const wcodec_error *reason)
 {
@@ -107,7 +122,7 @@ static wcodec_status prepare(const struct wcodec_vectors_store *store, wcodec_er
         return status;
     r->owner.device = o;
     status = wcodec_held_upload(r, store, memory_of(store), &reason);
-    if (is_too_large(status) && store->count > 1) {
+    if (is_too_large(status) && can_cut(store)) {
         cut_up(r, &reason);
         return WCODEC_OK;
     }
@@ -173,7 +188,7 @@ static wcodec_status run_there(struct wcodec_held_vectors *r,
     }
     if (status == WCODEC_OK) {
         status = wcodec_search_chunks_run(r, &chunk, done, &reason, err);
-        if (is_too_large(status) && search->store->count > 1) {
+        if (is_too_large(status) && can_cut(search->store)) {
             cut_up(r, &reason);
             status = WCODEC_OK;
         } else
@@ -185,24 +200,28 @@ static wcodec_status run_there(struct wcodec_held_vectors *r,
     return status;
 }
 
-/* Segments of about that part of the rows, of r->parts. */
+/* That part of the rows, of so many: of a segment that does not fit in it some, and all anchors,
+ * among which queries choose as they do in the whole. segments: room for all. */
 static struct wcodec_vectors_store part_of(const struct wcodec_vectors_store *store, size_t part,
-                                           size_t parts)
+                                           size_t parts, struct wcodec_vectors_segment *segments)
 {
+    const uint64_t size = (places_of(store) + parts - 1) / parts, from = part * size,
+                   to = from + size;
     struct wcodec_vectors_store some = *store;
     uint64_t before = 0;
+    some.segments = segments;
     some.count = 0;
     some.rows = 0;
-    for (size_t i = 0; i < store->count; i++) {
-        const uint64_t rows = store->segments[i].n - store->segments[i].removed_count;
-        /* Where its middle row is says in which part a segment is. */
-        if ((before + rows / 2) / ((store->rows + parts - 1) / parts) == part && rows != 0) {
-            if (some.count == 0)
-                some.segments = store->segments + i;
-            some.count = (size_t)(store->segments + i - some.segments) + 1;
-            some.rows += rows;
-        }
-        before += rows;
+    for (size_t i = 0; i < store->count; before += store->segments[i++].n) {
+        struct wcodec_vectors_segment *s = &segments[some.count];
+        uint64_t rows = 0;
+        *s = store->segments[i];
+        s->from = from > before ? (size_t)(from - before < s->n ? from - before : s->n) : 0;
+        s->to = to > before ? (size_t)(to - before < s->n ? to - before : s->n) : 0;
+        for (size_t at = s->from; at < s->to; at++)
+            rows += !wcodec_segment_is_removed(s, s->row[at]);
+        some.count += rows != 0;
+        some.rows += rows;
     }
     return some;
 }
@@ -244,7 +263,7 @@ static wcodec_status put_merged(const struct wcodec_device_search *s, struct wco
  * not tried again. */
 static wcodec_status run_cut(struct wcodec_held_vectors *r,
                              const struct wcodec_device_search *search, struct wcodec_hit *merged,
-                             bool *done, wcodec_error *err)
+                             struct wcodec_vectors_segment *segments, bool *done, wcodec_error *err)
 {
     const struct wcodec_vectors_store *store = search->store;
     const uint64_t count = search->queries->count * search->options->k,
@@ -259,12 +278,12 @@ static wcodec_status run_cut(struct wcodec_held_vectors *r,
         *done = true;
         wcodec_hits_clear(merged, (size_t)count);
         for (size_t i = 0; i < parts && status == WCODEC_OK && *done; i++) {
-            const struct wcodec_vectors_store part = part_of(store, i, parts);
+            const struct wcodec_vectors_store part = part_of(store, i, parts, segments);
             in_part.store = &part;
             if (part.count != 0)
                 status = run_part(r, &chunk, memory, done, &reason);
         }
-        if (!is_too_large(status) || parts >= 2 * store->count)
+        if (!is_too_large(status) || parts * PART_LEAST >= places_of(store))
             break;
     }
     r->parts = is_too_large(status) ? 0 : parts;
@@ -283,14 +302,19 @@ static wcodec_status run_parts(struct wcodec_held_vectors *r,
     const size_t k = (size_t)search->options->k, n = (size_t)search->queries->count;
     const uint64_t limit = r->owner.limit, held = memory_of(search->store);
     struct wcodec_hit *merged = NULL;
+    struct wcodec_vectors_segment *segments;
     if (held <= limit && n <= (limit - held) / (k * sizeof *merged))
         merged = wcodec_alloc_array(allocator, n, k * sizeof *merged);
-    if (merged == NULL) {
+    segments = wcodec_alloc_array(allocator, search->store->count, sizeof *segments);
+    if (merged == NULL || segments == NULL) {
+        wcodec_free(allocator, merged);
+        wcodec_free(allocator, segments);
         wcodec_log(r->owner.context, WCODEC_LOG_INFO,
                    "no memory for what %zu queries find part by part: the CPU searches", n);
         return WCODEC_OK;
     }
-    const wcodec_status status = run_cut(r, search, merged, done, err);
+    const wcodec_status status = run_cut(r, search, merged, segments, done, err);
+    wcodec_free(allocator, segments);
     wcodec_free(allocator, merged);
     atomic_store(&r->owner.held, held);
     return status;

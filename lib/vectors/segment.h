@@ -122,6 +122,7 @@ struct wcodec_vectors_segment {
     int8_t *codes;         /* n * stride */
     float *squares;        /* n: of residuals, scaled */
     float *lengths;        /* n: of decoded rows */
+    size_t from, to;       /* of these rows, those that a device gets: 0 to n but in a part */
     uint8_t *removed;      /* a bit a row number, by the file; NULL: none is */
 };
 

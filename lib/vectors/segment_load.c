@@ -181,6 +181,7 @@ wcodec_status wcodec_segment_load(wcodec_context *context, const wcodec_reader *
         return status;
     struct wcodec_vectors_segment s = {
         .n = (size_t)file.n,
+        .to = (size_t)file.n,
         .m = (size_t)file.m,
         .d = (size_t)file.d,
         .width = (size_t)wcodec_align_u64(file.d, WCODEC_NEAREST_GROUP),
