@@ -244,7 +244,8 @@ def models():
 def recurrent(rng):
     for name, what, members, hidden, inputs, stochastic, spoilt, how in (
             ("unit", 0, 0, 7, 4, 0, 255, 0), ("unit before", 2, 0, 31, 4, 0, 255, 0), ("ensemble", 1, 2, 9, 5, 3, 255, 0), ("sampled", 3, 0, 33, 6, 8, 255, 0), ("on a device", 5, 1, 20, 7, 4, 255, 0),
-            ("shape", 1, 1, 9, 5, 3, 10, 0), ("rank", 0, 0, 7, 4, 0, 2, 1), ("type", 0, 0, 7, 4, 0, 1, 2), ("name", 1, 0, 9, 5, 3, 3, 3), ("no bias", 0, 0, 7, 4, 0, 3, 4)):
+            ("shape", 1, 1, 9, 5, 3, 10, 0), ("rank", 0, 0, 7, 4, 0, 2, 1), ("type", 0, 0, 7, 4, 0, 1, 2), ("name", 1, 0, 9, 5, 3, 3, 3), ("no bias", 0, 0, 7, 4, 0, 3, 4),
+            ("units on a device", 0x34, 0, 20, 9, 0, 255, 0), ("units by tensor cores", 0x7e, 0, 37, 30, 0, 255, 0), ("starts by tensor cores", 0x5d, 1, 33, 17, 9, 255, 0), ("starts", 0x33, 0, 9, 5, 3, 255, 0)):
         put("recurrent", name, bytes([what, members, hidden, inputs, stochastic, spoilt, how]) + bytes(rng.choice([0, 0x30, 0xb1, 0x3c]) for _ in range(37)))
 
 
@@ -332,7 +333,8 @@ def learning(rng):
 
 
 def segments(rng):
-    for name, n, d, m, kind, metric, changes in (("small", 20, 4, 3, 4, 5, 0), ("halves", 40, 7, 9, 5, 1, 0), ("published", 60, 3, 5, 20, 0x42, 0), ("changed", 33, 16, 4, 4, 2, 2), ("one", 0, 0, 0, 0, 0, 0), ("many", 90, 38, 60, 7, 7, 3)):
+    for name, n, d, m, kind, metric, changes in (("small", 20, 4, 3, 4, 5, 0), ("halves", 40, 7, 9, 5, 1, 0), ("published", 60, 3, 5, 20, 0x42, 0), ("changed", 33, 16, 4, 4, 2, 2), ("one", 0, 0, 0, 0, 0, 0), ("many", 90, 38, 60, 7, 7, 3),
+                                                ("on a device", 90, 38, 20, 36, 5, 0), ("halves on a device", 80, 9, 40, 33, 0x40, 0), ("published on a device", 60, 33, 12, 53, 7, 0)):
         put("segments", name, bytes([n, d, m, kind, metric, changes]) + b"".join(struct.pack("<HB", rng.getrandbits(16), 1 << rng.randrange(8)) for _ in range(changes)) + rng.randbytes(53))
 
 

@@ -3,9 +3,10 @@
 
 /* Files from which ensembles and recurrent units are opened: tensors by the names that these have,
  * of any sizes, types and values, one of which may be missing or of another shape. u8 what (bit 0:
- * ensemble; 1: form or mode; 2: on a device where there is one); u8 members, hidden, inputs,
- * stochastic; u8 tensor that is spoilt, u8 how; the rest are values, over and over. What opens has
- * the sizes of the tensors and runs; what does not says why. */
+ * ensemble; 1: form or mode; 2: on a device where there is one; 3: products of bfloat16; 4 to 6:
+ * sequences or starts, 1 to 8); u8 members, hidden, inputs, stochastic; u8 tensor that is spoilt,
+ * u8 how; the rest are values, over and over. What opens has the sizes of the tensors and runs,
+ * each sequence and start as it does without others; what does not says why. */
 #include "fuzz/device.h"
 #include "fuzz/fuzz.h"
 #include <wcodec.h>
@@ -14,10 +15,12 @@
 const char fuzz_target[] = "recurrent";
 const bool fuzz_takes_files = false;
 
-enum { MEMBERS_MAX = 3, SIZE_MAX_HIDDEN = 40, STEPS = 3, OUTPUT = 1 << 20 };
+enum { MEMBERS_MAX = 3, SIZE_MAX_HIDDEN = 40, STEPS = 3, MANY_MAX = 8, OUTPUT = 1 << 20 };
 
 struct subject {
     bool ensemble, other;
+    wcodec_gru_products products;
+    unsigned many; /* sequences or starts */
     unsigned members, hidden, inputs, stochastic;
     unsigned spoilt, how; /* number of the tensor; SHAPE and so on */
     const uint8_t *values;
@@ -122,6 +125,39 @@ static void check_refused(wcodec_status status, const wcodec_error *err)
     FUZZ_REQUIRE(err->status == status && err->text[0] != 0);
 }
 
+/* Numbers between -1 and 1. */
+static void make_numbers(const struct subject *s, float *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        numbers[i] =
+            (float)(int8_t)(s->length != 0 ? s->values[i * 5 % s->length] ^ i : i * 7) / 128;
+}
+
+/* The last of several starts gives what it gives by itself. */
+static void check_many(const struct subject *s, const wcodec_rssm *rssm)
+{
+    static float features[MANY_MAX * SIZE_MAX_HIDDEN], losses[MANY_MAX];
+    static float all[MANY_MAX * MEMBERS_MAX * (STEPS + 1)], one[MEMBERS_MAX * (STEPS + 1)];
+    const unsigned last = s->many - 1;
+    wcodec_rssm_options sizes;
+    wcodec_error err = {0};
+    wcodec_rssm_options_init(&sizes);
+    wcodec_rssm_sizes(rssm, &sizes);
+    make_numbers(s, features, s->many * s->inputs);
+    make_numbers(s, losses, s->many);
+    const wcodec_rssm_starts starts = {
+        .count = s->many, .features = features, .loss = losses, .seed = 5};
+    const wcodec_rssm_starts alone = {.count = 1,
+                                      .features = features + (size_t)last * s->inputs,
+                                      .loss = losses + last,
+                                      .seed = 5 + last};
+    const wcodec_rssm_courses courses = {.trajectories = all}, course = {.trajectories = one};
+    const size_t size = (size_t)sizes.ensemble * (STEPS + 1);
+    FUZZ_REQUIRE(wcodec_rssm_rollout_many(rssm, &starts, STEPS, &courses, &err) == WCODEC_OK);
+    FUZZ_REQUIRE(wcodec_rssm_rollout_many(rssm, &alone, STEPS, &course, &err) == WCODEC_OK);
+    FUZZ_REQUIRE(memcmp(all + last * size, one, size * sizeof *one) == 0);
+}
+
 static void run_ensemble(const struct subject *s, const wcodec_reader *reader, const char *memory)
 {
     wcodec_rssm_options options;
@@ -134,6 +170,7 @@ static void run_ensemble(const struct subject *s, const wcodec_reader *reader, c
     wcodec_rssm_options_init(&options);
     options.mode = s->other ? WCODEC_RSSM_SAMPLED : WCODEC_RSSM_PRODUCTION;
     options.memory = memory;
+    options.products = s->products;
     const wcodec_status status = wcodec_rssm_open(reader, &options, NULL, &rssm, &err);
     FUZZ_REQUIRE((status == WCODEC_OK) == (rssm != NULL));
     if (rssm == NULL) {
@@ -145,18 +182,67 @@ static void run_ensemble(const struct subject *s, const wcodec_reader *reader, c
     FUZZ_REQUIRE(options.hidden == s->hidden && options.inputs == s->inputs &&
                  options.ensemble <= s->members && options.ensemble != 0);
     FUZZ_REQUIRE(wcodec_rssm_rollout(rssm, &input, STEPS, &output, NULL, NULL) == WCODEC_OK);
+    check_many(s, rssm);
     wcodec_rssm_destroy(rssm);
 }
 
-static void run_unit(const struct subject *s, const wcodec_reader *reader)
+/* Floats where the unit has them: memory of the fake device is the host's. */
+static float *floats_of(size_t count, const char *memory, wcodec_buffer **buffer)
+{
+    const uint64_t size = count * sizeof(float);
+    *buffer = NULL;
+    if (memory == NULL)
+        return (float *)(void *)fuzz_guarded((size_t)size);
+    FUZZ_REQUIRE(wcodec_buffer_create(fuzz_device_context(), size, buffer, NULL) == WCODEC_OK);
+    return (float *)(uintptr_t)wcodec_buffer_native(*buffer);
+}
+
+static void release_floats(float *floats, size_t count, wcodec_buffer *buffer)
+{
+    if (buffer != NULL)
+        wcodec_buffer_destroy(buffer);
+    else
+        fuzz_guarded_free((uint8_t *)floats, count * sizeof *floats);
+}
+
+/* The last of several sequences gives what it gives by itself. */
+static void check_sequences(const struct subject *s, const wcodec_gru *gru, const char *memory)
+{
+    const size_t last = s->many - 1, wide = (size_t)s->many * s->hidden,
+                 taken = (size_t)STEPS * s->many * s->inputs, made = STEPS * wide;
+    wcodec_buffer *buffers[3];
+    float *values = floats_of(taken, memory, &buffers[0]),
+          *all = floats_of(made, memory, &buffers[1]), *one = floats_of(made, memory, &buffers[2]);
+    wcodec_gru_input input = {.values = values,
+                              .steps = STEPS,
+                              .sequences = s->many,
+                              .step_stride = (uint64_t)s->many * s->inputs,
+                              .queue = memory != NULL};
+    wcodec_gru_output output = {.values = all, .step_stride = wide};
+    make_numbers(s, values, taken);
+    memset(all, 0, made * sizeof *all);
+    memset(one, 0, made * sizeof *one);
+    FUZZ_REQUIRE(wcodec_gru_run(gru, &input, &output, NULL) == WCODEC_OK);
+    input.values = values + last * s->inputs;
+    input.sequences = 1;
+    output.values = one + last * s->hidden;
+    FUZZ_REQUIRE(wcodec_gru_run(gru, &input, &output, NULL) == WCODEC_OK);
+    for (size_t i = 0; i < STEPS; i++)
+        FUZZ_REQUIRE(memcmp(all + i * wide + last * s->hidden, one + i * wide + last * s->hidden,
+                            s->hidden * sizeof *one) == 0);
+    release_floats(values, taken, buffers[0]);
+    release_floats(all, made, buffers[1]);
+    release_floats(one, made, buffers[2]);
+}
+
+static void run_unit(const struct subject *s, const wcodec_reader *reader, const char *memory)
 {
     wcodec_gru_options options;
     wcodec_gru *gru = NULL;
     wcodec_error err = {0};
-    float values[STEPS * SIZE_MAX_HIDDEN] = {0.25F}, hidden[SIZE_MAX_HIDDEN];
-    const wcodec_gru_input input = {.values = values, .steps = STEPS, .sequences = 1};
-    const wcodec_gru_output output = {.hidden = hidden};
     wcodec_gru_options_init(&options);
+    options.memory = memory;
+    options.products = s->products;
     options.form = s->other ? WCODEC_GRU_RESET_BEFORE : WCODEC_GRU_RESET_AFTER;
     const wcodec_status status = wcodec_gru_open(reader, &options, NULL, &gru, &err);
     FUZZ_REQUIRE((status == WCODEC_OK) == (gru != NULL));
@@ -167,7 +253,7 @@ static void run_unit(const struct subject *s, const wcodec_reader *reader)
     fuzz_deep++;
     wcodec_gru_sizes(gru, &options);
     FUZZ_REQUIRE(options.hidden == s->hidden && options.inputs == s->inputs);
-    FUZZ_REQUIRE(wcodec_gru_run(gru, &input, &output, NULL) == WCODEC_OK);
+    check_sequences(s, gru, memory);
     wcodec_gru_destroy(gru);
 }
 
@@ -175,7 +261,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct wcodec_cursor c = {data, data + size};
     const uint8_t what = fuzz_take(&c);
-    struct subject s = {.ensemble = what & 1, .other = what >> 1 & 1};
+    struct subject s = {.ensemble = what & 1,
+                        .other = what >> 1 & 1,
+                        .products = what & 8 ? WCODEC_GRU_PRODUCTS_BF16 : WCODEC_GRU_PRODUCTS_F32,
+                        .many = 1 + (what >> 4) % MANY_MAX};
     wcodec_context *context = what & 4 ? fuzz_device_context() : NULL;
     const char *memory = context != NULL ? "fake" : NULL;
     wcodec_reader *reader;
@@ -193,7 +282,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (s.ensemble)
         run_ensemble(&s, reader, memory);
     else
-        run_unit(&s, reader);
+        run_unit(&s, reader, memory);
     wcodec_reader_close(reader);
     return 0;
 }

@@ -2,11 +2,13 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Vectors that anchors are found for, compressed to a segment and searched in: u8 rows, u8
- * dimensions, u8 anchors, u8 schedule and dtype, u8 metric and k, u8 number of changes of the
- * segment, each a u16 place in 65536ths and a u8; then bytes that elements are made of, over and
- * over. A segment that is not changed gives its rows back, near to what they were; one that is
- * changed is refused, or gives numbers. */
+ * dimensions, u8 anchors, u8 schedule and dtype, and 32 more for a device, u8 metric and k, u8
+ * number of changes of the segment, each a u16 place in 65536ths and a u8; then bytes that elements
+ * are made of, over and over. A segment that is not changed gives its rows back, near to what they
+ * were; one that is changed is refused, or gives numbers. A device finds what the CPU does, to the
+ * last bit. */
 #include "fuzz/container.h"
+#include "fuzz/device.h"
 #include "fuzz/fuzz.h"
 #include <math.h>
 #include <wcodec.h>
@@ -20,6 +22,12 @@ static struct fuzz_bytes segment;
 static wcodec_vector_rows rows;
 static uint8_t metric;
 static bool changed;
+static wcodec_context *device; /* NULL: none is to be used */
+
+struct found {
+    uint64_t ids[QUERIES * K_MAX];
+    float scores[QUERIES * K_MAX];
+};
 
 static void check_error(wcodec_status status, const wcodec_error *err)
 {
@@ -43,6 +51,18 @@ static void make_rows(struct wcodec_cursor *c, uint8_t kind)
     }
 }
 
+/* The same anchors for the same rows. */
+static void check_same(const wcodec_vectors *vectors, const wcodec_vectors *others)
+{
+    wcodec_vectors_info a, b;
+    wcodec_vectors_describe(vectors, &a);
+    wcodec_vectors_describe(others, &b);
+    FUZZ_REQUIRE(a.anchors == b.anchors && a.rows == b.rows && a.dimensions == b.dimensions);
+    FUZZ_REQUIRE(memcmp(a.index, b.index, (size_t)a.rows * sizeof *a.index) == 0);
+    FUZZ_REQUIRE(
+        memcmp(a.anchor, b.anchor, (size_t)(a.anchors * a.dimensions) * sizeof *a.anchor) == 0);
+}
+
 static wcodec_vectors *train(uint64_t anchors, bool published)
 {
     wcodec_vectors_options options;
@@ -58,6 +78,13 @@ static wcodec_vectors *train(uint64_t anchors, bool published)
         wcodec_vectors_train(fuzz_context(), &rows, &options, &vectors, &err);
     check_error(status, &err);
     FUZZ_REQUIRE(status == WCODEC_OK || status == WCODEC_ERROR_USAGE);
+    if (device != NULL) {
+        wcodec_vectors *others = NULL;
+        FUZZ_REQUIRE(wcodec_vectors_train(device, &rows, &options, &others, NULL) == status);
+        if (others != NULL)
+            check_same(vectors, others);
+        wcodec_vectors_destroy(others);
+    }
     if (vectors == NULL)
         return NULL;
     wcodec_vectors_describe(vectors, &info);
@@ -66,13 +93,11 @@ static wcodec_vectors *train(uint64_t anchors, bool published)
     return vectors;
 }
 
-static void search(const wcodec_vectors_store *store)
+static void search(const wcodec_vectors_store *store, struct found *found)
 {
     wcodec_vectors_search_options options;
     wcodec_vectors_store_info info;
     wcodec_error err = {0};
-    uint64_t ids[QUERIES * K_MAX];
-    float scores[QUERIES * K_MAX];
     wcodec_vector_rows queries = rows;
     wcodec_vectors_store_describe(store, &info);
     queries.count = rows.count < QUERIES ? rows.count : QUERIES;
@@ -81,10 +106,22 @@ static void search(const wcodec_vectors_store *store)
     options.k = 1 + metric / 3 % K_MAX;
     options.probes = metric >> 6;
     const wcodec_status status =
-        wcodec_vectors_search(store, &queries, &options, ids, scores, &err);
+        wcodec_vectors_search(store, &queries, &options, found->ids, found->scores, &err);
     check_error(status, &err);
     for (uint64_t i = 0; status == WCODEC_OK && i < queries.count * options.k; i++)
-        FUZZ_REQUIRE(ids[i] == UINT64_MAX || ids[i] < info.rows);
+        FUZZ_REQUIRE(found->ids[i] == UINT64_MAX || found->ids[i] < info.rows);
+    if (status != WCODEC_OK)
+        *found = (struct found){{0}, {0}};
+}
+
+static void search_on_device(const wcodec_reader *reader, const struct found *expected)
+{
+    wcodec_vectors_store *store = NULL;
+    struct found found = {{0}, {0}};
+    FUZZ_REQUIRE(wcodec_vectors_open_reader(device, reader, &store, NULL) == WCODEC_OK);
+    search(store, &found);
+    FUZZ_REQUIRE(memcmp(&found, expected, sizeof found) == 0);
+    wcodec_vectors_close(store);
 }
 
 static void use(const uint8_t *data, size_t size)
@@ -107,8 +144,11 @@ static void use(const uint8_t *data, size_t size)
     status = wcodec_vectors_open_reader(fuzz_context(), reader, &store, &err);
     check_error(status, &err);
     FUZZ_REQUIRE(changed || status == WCODEC_OK);
+    struct found found = {{0}, {0}};
     if (store != NULL)
-        search(store);
+        search(store, &found);
+    if (store != NULL && device != NULL)
+        search_on_device(reader, &found);
     fuzz_deep += store != NULL;
     wcodec_vectors_close(store);
     wcodec_reader_close(reader);
@@ -121,6 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rows = (wcodec_vector_rows){.count = 1 + fuzz_take(&c) % ROWS_MAX};
     rows.dimensions = 1 + fuzz_take(&c) % DIMENSIONS_MAX;
     const uint8_t anchors = fuzz_take(&c), kind = fuzz_take(&c);
+    device = kind & 32 ? fuzz_device_context() : NULL;
     metric = fuzz_take(&c);
     const unsigned changes = fuzz_take(&c) % (CHANGES_MAX + 1);
     const uint8_t *change = c.at;
