@@ -206,7 +206,7 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
                          (unsigned)d->limits.shared, &l);
     const cu_result result =
         wcodec_cuda_launch(d, d->products[WCODEC_PRODUCTS + l.kernel], l.groups, l.threads,
-                           l.shared, queue, false, &l.arguments);
+                           l.shared, queue, true, &l.arguments);
     wcodec_cuda_leave(d, 0, "", NULL);
     return result ? wcodec_cuda_launch_failed(d, result, err) : WCODEC_OK;
 }

@@ -67,6 +67,8 @@
  *                                point
  *   wcodec_store_u32(to, v), _u2(), _u4(), wcodec_store_once_u4()  output
  *   wcodec_prefetch(from)        into the last cache
+ *   wcodec_prefetch_all(warp, from, size)  likewise so many bytes, which are multiples of 16 as
+ *                                `from` is; collective
  *   wcodec_atomic_add(at, v)     returns what was there
  *   wcodec_renormalise(warp, &state, &at, lanes_below)  collective; rans.h
  *   wcodec_shrink(warp, &state, &at, lanes_below, test, limit)  the other way, where test >= limit

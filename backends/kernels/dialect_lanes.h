@@ -136,6 +136,7 @@ static inline wcodec_u4 wcodec_make_u4(uint32_t x, uint32_t y, uint32_t z, uint3
     WCODEC_LANES_STORE(wcodec_u4, to, wcodec_make_u4(a, b, c, d))
 #define wcodec_store_once_u4(to, a, b, c, d) wcodec_store_u4(to, a, b, c, d)
 #define wcodec_prefetch(from) ((void)(from))
+#define wcodec_prefetch_all(warp, from, size) ((void)(from), (void)(size))
 
 #define WCODEC_RAISE_FLAG(warp, serial) ((void)(warp))
 #define WCODEC_BLOCKWISE 1

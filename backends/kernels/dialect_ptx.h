@@ -217,6 +217,18 @@ WCODEC_DEVICE_FUNCTION void wcodec_prefetch(const WCODEC_GLOBAL uint8_t *from)
     asm volatile("prefetch.global.L2 [%0];" ::"l"((uint64_t)from));
 }
 
+WCODEC_DEVICE_FUNCTION void wcodec_prefetch_all(const struct wcodec_warp *warp,
+                                                const WCODEC_GLOBAL uint8_t *from, uint32_t size)
+{
+#ifdef WCODEC_PTX_HALVES
+    if (wcodec_lane(warp) == 0)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"((uint64_t)from), "r"(size));
+#else
+    for (uint32_t at = 32 * wcodec_lane(warp); at < size; at += 1024)
+        wcodec_prefetch(from + at);
+#endif
+}
+
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_shared_u8(const struct wcodec_warp *warp, uint32_t address)
 {
     uint32_t v;

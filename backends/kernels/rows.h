@@ -11,18 +11,70 @@
 #include "backends/kernels/product.h"
 
 #ifdef WCODEC_MATRIX_PRODUCTS
+/* A tile's record, and the shifts of its rows. */
+WCODEC_DEVICE_FUNCTION void wcodec_rows_load(const uint32_t bits, struct wcodec_record_work *w,
+                                             const WCODEC_GLOBAL uint8_t *from, uint32_t band,
+                                             struct wcodec_record_lane *own)
+{
+    const uint32_t lane = wcodec_lane(&w->warp);
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 4; i++)
+        WCODEC_LOAD_16(own->lower + 4 * i, from + 512 * i + 16 * lane);
+    WCODEC_LOAD_16(own->index, from + 2048 + 16 * lane);
+    if (bits == 3) {
+        WCODEC_LOAD_16(own->index + 4, from + 2560 + 16 * lane);
+    } else {
+        const wcodec_u2 more = wcodec_load_once_u2(from + 2560 + 8 * lane);
+        own->index[4] = more.x;
+        own->index[5] = more.y;
+    }
+    if (lane < w->job->list) {
+        uint32_t list[4];
+        WCODEC_LOAD_16(list, from + wcodec_record_list_at(bits) + 16 * lane);
+        WCODEC_KEEP_16(w->stage->list + 4 * lane, list);
+    }
+    if (lane < WCODEC_FIXED_ROWS)
+        w->stage->shift[lane] = ((const WCODEC_GLOBAL uint8_t *)w->job->shifts)[16 * band + lane];
+}
+
+/* As wcodec_record_decode(), but nothing is checked besides what memory is read by. */
+WCODEC_DEVICE_FUNCTION void wcodec_rows_tile(const uint32_t bits, struct wcodec_record_work *w,
+                                             const WCODEC_GLOBAL uint8_t *from, uint32_t tile)
+{
+    const uint32_t band = tile / w->job->across;
+    struct wcodec_record_lane own;
+    wcodec_rows_load(bits, w, from, band, &own);
+    WCODEC_LOCAL_ORDER();
+    wcodec_record_find(w);
+    wcodec_record_expand(bits, w, &own, wcodec_lane(&w->warp));
+    WCODEC_LOCAL_ORDER();
+    if (w->list.sound) {
+        wcodec_record_patches(bits, w);
+        WCODEC_LOCAL_ORDER();
+    }
+    wcodec_record_store(w, w->job->first_band + band, tile - band * w->job->across);
+    WCODEC_LOCAL_ORDER(); /* the stage has been read */
+}
+
+/* A warp's first record comes into the last cache while the launch before ends, which may still
+ * read what is stored to here. */
 WCODEC_DEVICE_FUNCTION void wcodec_rows_decode(const uint32_t bits, struct wcodec_warp *warp,
                                                const struct wcodec_rows_launch *l)
 {
     struct wcodec_record_work work;
-    const uint32_t number = wcodec_warp_number(warp), warps = wcodec_warps(warp);
+    const uint32_t number = wcodec_warp_number(warp), warps = wcodec_warps(warp),
+                   first = wcodec_group(warp) * warps + number, step = wcodec_groups(warp) * warps,
+                   size = wcodec_record_size(bits, l->job.list);
+    const WCODEC_GLOBAL uint8_t *records = (const WCODEC_GLOBAL uint8_t *)l->job.records;
     WCODEC_WARP_COPY(&work, warp);
     work.stage = WCODEC_SHARED(warp, struct wcodec_record_stage,
                                wcodec_shared_base(warp) + number * WCODEC_RECORD_STAGE);
     work.job = &l->job;
-    for (uint32_t tile = wcodec_group(warp) * warps + number; tile < l->tiles;
-         tile += wcodec_groups(warp) * warps)
-        wcodec_record_decode(bits, &work, tile, false);
+    if (first < l->tiles)
+        wcodec_prefetch_all(warp, records + (uint64_t)first * size, size);
+    wcodec_wait_for_launch(warp);
+    for (uint32_t tile = first; tile < l->tiles; tile += step)
+        wcodec_rows_tile(bits, &work, records + (uint64_t)tile * size, tile);
 }
 
 /* Units of a list that each of four lanes asks for at once. */
@@ -172,6 +224,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_rows_gather(const uint32_t bits, struct wcode
     g.patch = g.list + WCODEC_GATHER_LIST;
     for (uint32_t i = 0; i < 2; i++)
         wcodec_put_u4(warp, g.patch + 32 * g.lane + 16 * i, wcodec_make_u4(0, 0, 0, 0));
+    wcodec_wait_for_launch(warp); /* what it read and stored: out and indices */
     if ((uint64_t)rows * (8 / tiles) >= step)
         return; /* more warps than whole rows take */
     for (uint64_t first = (uint64_t)rows * (8 / tiles); first < l->count; first += step) {
