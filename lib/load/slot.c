@@ -39,6 +39,8 @@ wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcod
         slot->results == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a stream");
     if (status == WCODEC_OK)
+        slot->queue = wcodec_keep_take_queue(&q->device->keep);
+    if (status == WCODEC_OK && slot->queue == NULL)
         status = b->queue_create(q->device->device, &slot->queue, err);
     if (status == WCODEC_OK && work->after != NULL)
         status = b->queue_after(slot->queue, work->after, err);
@@ -75,7 +77,8 @@ static void end_batch(struct wcodec_load_slot *slot)
 void wcodec_load_slot_free(struct wcodec_load_slot *slot)
 {
     const wcodec_allocator *allocator = &slot->work->request->context->allocator;
-    drain(slot, NULL);
+    struct wcodec_opened *device = slot->work->request->device;
+    const bool idle = drain(slot, NULL) == WCODEC_OK && !atomic_load(&device->lost);
     end_batch(slot);
     wcodec_load_passing_end(slot);
     if (slot->piece.parts != NULL)
@@ -84,8 +87,8 @@ void wcodec_load_slot_free(struct wcodec_load_slot *slot)
     wcodec_staging_release(&slot->work->owner, &slot->coded);
     wcodec_staging_release(&slot->work->owner, &slot->scratch);
     wcodec_staging_release(&slot->work->owner, &slot->out);
-    if (slot->queue != NULL)
-        backend_of(slot)->queue_destroy(slot->queue);
+    if (slot->queue != NULL && !(idle && wcodec_keep_give_queue(&device->keep, slot->queue)))
+        device->backend->queue_destroy(slot->queue);
     wcodec_free(allocator, slot->results);
     wcodec_free(allocator, slot->jobs);
     wcodec_free(allocator, slot->piece.tensors);

@@ -63,6 +63,18 @@ bool wcodec_keep_give_queue(struct wcodec_keep *k, struct wcodec_queue *queue)
     return taken;
 }
 
+void wcodec_keep_free(struct wcodec_keep *k, const struct wcodec_backend *backend,
+                      enum wcodec_memory_kind kind)
+{
+    pthread_mutex_lock(&k->lock);
+    for (unsigned i = k->count; i-- > 0;)
+        if (k->items[i].kind == kind) {
+            backend->memory_free(k->items[i].memory);
+            k->items[i] = k->items[--k->count];
+        }
+    pthread_mutex_unlock(&k->lock);
+}
+
 bool wcodec_keep_empty(struct wcodec_keep *k, const struct wcodec_backend *backend)
 {
     pthread_mutex_lock(&k->lock);

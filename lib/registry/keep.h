@@ -41,6 +41,10 @@ struct wcodec_queue *wcodec_keep_take_queue(struct wcodec_keep *keep);
 /* Take over a queue that was waited for, and is not the caller's. False: it stays the caller's. */
 bool wcodec_keep_give_queue(struct wcodec_keep *keep, struct wcodec_queue *queue);
 
+/* Free what there is of a kind. */
+void wcodec_keep_free(struct wcodec_keep *keep, const struct wcodec_backend *backend,
+                      enum wcodec_memory_kind kind);
+
 /* Free all, for others who need it, or at the end. False: there was none. */
 bool wcodec_keep_empty(struct wcodec_keep *keep, const struct wcodec_backend *backend);
 

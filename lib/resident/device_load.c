@@ -141,8 +141,8 @@ static wcodec_status begin(struct loader *l, wcodec_error *err)
                : WCODEC_OK;
 }
 
-/* All queues have been waited for. What loads would keep for the next one is the device's that
- * tensors are to stay in. */
+/* All queues have been waited for. Of what loads keep for the next one the memory is the device's
+ * that tensors are to stay in. */
 static void end(struct loader *l)
 {
     const wcodec_allocator *allocator = &l->resident->context->allocator;
@@ -153,7 +153,7 @@ static void end(struct loader *l)
         wcodec_free(allocator, l->slots[i].matrices);
     }
     release(l, &l->scratch);
-    wcodec_keep_empty(&l->resident->device->keep, l->b);
+    wcodec_keep_free(&l->resident->device->keep, l->b, WCODEC_MEMORY_DEVICE);
     if (l->queue != NULL)
         l->b->queue_destroy(l->queue);
     wcodec_free(allocator, l->items);
@@ -294,6 +294,8 @@ static wcodec_status measure(const struct loader *l, struct slot *s, wcodec_erro
 /* The number of each tile's first spilled element, and that nothing is known to differ. */
 static void number_spilled(const struct matrix *m, uint8_t *host)
 {
+    /* So many short outliers fit a list that has no others, as most have. */
+    const unsigned fit = (m->plan.list * WCODEC_FIXED_LIST_UNIT - 2u) * 2 / 3;
     const struct wcodec_matrix_work w = wcodec_matrix_work(&m->plan);
     const struct wcodec_fixed_counts *counts =
         (const struct wcodec_fixed_counts *)(const void *)(host + w.counts) +
@@ -301,7 +303,8 @@ static void number_spilled(const struct matrix *m, uint8_t *host)
     uint32_t spilled = 0;
     for (uint64_t tile = 0; tile < m->plan.tiles; tile++) {
         wcodec_store_u32(host + w.firsts + 4 * tile, spilled);
-        spilled += wcodec_fixed_spilled(counts[tile], m->plan.list);
+        if ((counts[tile].long_count | counts[tile].foreign) != 0 || counts[tile].short_count > fit)
+            spilled += wcodec_fixed_spilled(counts[tile], m->plan.list);
     }
     wcodec_store_u32(host + w.differs, 0);
 }
@@ -324,6 +327,10 @@ static void plan(void *argument, size_t i)
     m->suits = wcodec_fixed_plan(&m->view, counts, &m->plan) && m->plan.foreign == 0;
     if (m->suits)
         number_spilled(m, host);
+    /* Memory takes as long to get; where there is none code_matrix() says so. */
+    m->item->held = m->suits ? m->plan.payload_size : m->view.size;
+    (void)wcodec_opened_allocate(p->l->resident->device, WCODEC_MEMORY_DEVICE, m->item->held,
+                                 &m->item->memory, NULL);
 }
 
 static wcodec_status code_fixed(const struct loader *l, const struct slot *s, struct matrix *m,
@@ -357,8 +364,9 @@ static wcodec_status code_matrix(const struct loader *l, const struct slot *s, s
 {
     struct wcodec_resident_item *item = m->item;
     wcodec_error e = {0};
-    item->held = m->suits ? m->plan.payload_size : m->view.size;
-    wcodec_status status = allocate(l, WCODEC_MEMORY_DEVICE, item->held, &item->memory, err);
+    wcodec_status status = WCODEC_OK;
+    if (item->memory == NULL)
+        status = allocate(l, WCODEC_MEMORY_DEVICE, item->held, &item->memory, err);
     if (status != WCODEC_OK)
         return status;
     item->form = m->suits ? WCODEC_RESIDENT_FIXED : WCODEC_RESIDENT_PLAIN;

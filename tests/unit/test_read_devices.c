@@ -3,7 +3,8 @@
 
 /* Single tensors by a device: all kinds that have tiles go through its backend, from memory and
  * from files, in any rows; what it is given comes back as the CPU would have it; and its buffers
- * are taken once, however many steps a tensor takes. */
+ * are taken once, however many steps a tensor takes, as the queues of loads are, however many. */
+#include "registry/keep.h"
 #include "support_load.h"
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,77 @@ static void test_steps(void **state)
     support_sink_free(&coded);
 }
 
+/* Queues that the fake device makes for so many loads of a tensor. */
+static unsigned long queues_of(const struct support_loaded *loaded, unsigned loads)
+{
+    struct lines lines;
+    wcodec_reader *reader;
+    wcodec_error err = {0};
+    wcodec_context *context = make_context("fake", 0, &lines);
+    assert_int_equal(
+        wcodec_reader_open_memory(context, loaded->sink.data, loaded->sink.size, &reader, &err),
+        WCODEC_OK);
+    wcodec_load_item item = {.size = 0};
+    wcodec_tensor_info info;
+    assert_int_equal(wcodec_reader_find(reader, "large", &item.tensor, &err), WCODEC_OK);
+    assert_int_equal(wcodec_reader_tensor(reader, item.tensor, &info, &err), WCODEC_OK);
+    uint8_t *out = malloc(info.size), *expected = malloc(info.size);
+    item.destination = (uintptr_t)out;
+    item.size = info.size;
+    assert_int_equal(wcodec_reader_decode(reader, item.tensor, expected, info.size, NULL, &err),
+                     WCODEC_OK);
+    for (unsigned i = 0; i < loads; i++) {
+        memset(out, 0xa5, info.size);
+        if (wcodec_load(reader, &item, 1, NULL, NULL, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+        assert_memory_equal(out, expected, info.size);
+    }
+    free(expected);
+    free(out);
+    wcodec_reader_close(reader);
+    wcodec_context_destroy(context);
+    return lines.queues;
+}
+
+static void test_loads(void **state)
+{
+    struct support_loaded loaded;
+    (void)state;
+    setenv("WCODEC_FAKE", "", 1);
+    support_loaded_make(&loaded, support_seed());
+    const unsigned long one = queues_of(&loaded, 1);
+    assert_true(one > 0);
+    assert_int_equal(queues_of(&loaded, 3), one);
+    support_loaded_free(&loaded);
+}
+
+static unsigned freed[3];
+
+static void free_number(struct wcodec_memory *memory)
+{
+    freed[(unsigned *)(void *)memory - freed]++;
+}
+
+/* One kind of memory is freed, and the rest is still found. */
+static void test_kept(void **state)
+{
+    static const enum wcodec_memory_kind kinds[] = {WCODEC_MEMORY_DEVICE, WCODEC_MEMORY_PINNED,
+                                                    WCODEC_MEMORY_DEVICE};
+    const struct wcodec_backend backend = {.memory_free = free_number};
+    struct wcodec_keep keep = {.count = 0};
+    uint64_t size = 4096;
+    (void)state;
+    assert_int_equal(pthread_mutex_init(&keep.lock, NULL), 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(
+            wcodec_keep_give(&keep, (struct wcodec_memory *)(void *)&freed[i], kinds[i], size));
+    wcodec_keep_free(&keep, &backend, WCODEC_MEMORY_DEVICE);
+    assert_true(freed[0] == 1 && freed[1] == 0 && freed[2] == 1);
+    assert_null(wcodec_keep_take(&keep, WCODEC_MEMORY_DEVICE, &size));
+    assert_ptr_equal(wcodec_keep_take(&keep, WCODEC_MEMORY_PINNED, &size), &freed[1]);
+    pthread_mutex_destroy(&keep.lock);
+}
+
 /* The CPU does what the device cannot, and the log says so. */
 static void test_cpu_instead(void **state)
 {
@@ -238,6 +310,7 @@ int main(void)
     if (!support_load_plugin(NULL))
         return 77;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_steps),
+                                       cmocka_unit_test(test_loads), cmocka_unit_test(test_kept),
                                        cmocka_unit_test(test_cpu_instead)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
