@@ -14,6 +14,8 @@ struct vectors_rows {
     struct tensor_file file;
     wcodec_vector_rows rows;
     void *data;
+    void *mapped; /* NULL, or the part of the file that `data` is in */
+    size_t mapped_size;
     char *name; /* file and tensor, for messages */
 };
 

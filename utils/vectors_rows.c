@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { PIECE = 16 << 20 };
 
@@ -100,17 +102,55 @@ static bool order_rows(struct app *app, const struct convert_item *item, struct 
     return true;
 }
 
+/* Are they more than half of the machine's memory, or would as many as binary32 be beyond the
+ * limit? */
+static bool is_large(const struct app *app, uint64_t size)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    const uint64_t limit = app->options.memory_limit;
+    return (limit != 0 && size > limit / 4) ||
+           (pages > 0 && page > 0 && size / 2 > (uint64_t)pages * (uint64_t)page / 4);
+}
+
+/* Rows that are left where they are in the file, whose pages come as they are wanted. False: they
+ * are to be read. */
+static bool map_item(const struct app *app, const struct convert_item *item,
+                     struct vectors_rows *rows)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+    wcodec_tensor_info info;
+    if (rows->file.reader || item->strides || item->from_size != item->size || page <= 0 ||
+        !is_large(app, item->size))
+        return false;
+    tensor_file_describe(&rows->file, item->number, &info);
+    const uint64_t before = info.file_offset % (uint64_t)page;
+    if (item->size > SIZE_MAX - before)
+        return false;
+    const size_t size = (size_t)(before + item->size);
+    uint8_t *at = mmap(NULL, size, PROT_READ, MAP_PRIVATE, rows->file.input.fd,
+                       (off_t)(info.file_offset - before));
+    if (at == MAP_FAILED)
+        return false;
+    rows->mapped = at;
+    rows->mapped_size = size;
+    rows->data = at + before;
+    return true;
+}
+
 static bool read_item(struct app *app, const struct convert_item *item, struct vectors_rows *rows)
 {
     struct tensor_file *file = &rows->file;
     uint64_t size;
     if (!set_name(app, item, rows) || !check_item(app, item, rows->name))
         return false;
-    if (file->reader)
+    if (map_item(app, item, rows))
+        app_detail(app, "%s: rows are read as they are wanted", rows->name);
+    else if (file->reader)
         rows->data = partial_decode(app, file->input.name, file->reader, item->number, NULL, &size);
     else
         rows->data = app_alloc(app, rows->name, item->from_size);
-    if (!rows->data || (!file->reader && !read_original(app, file, item, rows->data)) ||
+    if (!rows->data ||
+        (!file->reader && !rows->mapped && !read_original(app, file, item, rows->data)) ||
         !order_rows(app, item, rows))
         return false;
     rows->rows = (wcodec_vector_rows){.dtype = item->dtype,
@@ -152,8 +192,11 @@ bool vectors_rows_open_original(struct app *app, const char *path, const char *t
 
 void vectors_rows_close(struct vectors_rows *rows)
 {
+    if (rows->mapped)
+        munmap(rows->mapped, rows->mapped_size);
+    else
+        free(rows->data);
     tensor_file_close(&rows->file);
-    free(rows->data);
     free(rows->name);
     *rows = (struct vectors_rows){.file = {.input = {.fd = -1}}};
 }

@@ -49,8 +49,9 @@ typedef struct wcodec_vector_rows {
 /** In which steps anchors are found. */
 typedef enum wcodec_vectors_schedule {
     /** Starts by sampling rows by their squared distance to what is there (k-means++, the best of
-     * three candidates), then moves anchors to the means of their rows until none changes its
-     * anchor. An anchor without rows takes the row that is farthest from its own. */
+     * three candidates; of more than 65536 rows, and 256 an anchor, so many at random), then moves
+     * anchors to the means of their rows until none changes its anchor. An anchor without rows
+     * takes the row that is farthest from its own. */
     WCODEC_VECTORS_BEST = 0,
     /** As published: starts with the farthest rows; steps that shrink with a temperature; anchors
      * merged and split now and then. Its energies are those of the published logs, and higher. */
@@ -138,17 +139,20 @@ static inline void wcodec_vectors_options_init(wcodec_vectors_options *options)
  * the context was asked for by name, or where it has the choice, if rows times anchors times
  * dimensions are 2^30 at least. What comes of it is the same, and so are the iterations that are
  * reported. Rows that its memory has no room for go there part by part, in each iteration anew,
- * which the log says; the CPU then finds what anchors begin with, and trimmed means; a device that
- * the context has the choice of does so for 64 anchors at least. A device that cannot, has too
- * little memory even for that, or is lost where the CPU may go on, leaves all to the CPU, and the
- * log says so.
+ * which the log says; BEST then begins there with its sample, if that has room, else, and in
+ * COMPAT, the CPU does, which makes trimmed means, too; a device that the context has the choice of
+ * does so for 64 anchors at least. A device that cannot, has too little memory even for that, or is
+ * lost where the CPU may go on, leaves all to the CPU, and the log says so.
  *
  * Takes, beside the rows, their size as binary32 (dimensions rounded up to a multiple of four) and
- * 16 bytes a row, and while the CPU looks for anchors to begin with, that size once more; of a
- * device's memory the rows (with dimensions rounded up to a multiple of 32), as F16 once more if
- * they are not, 60 bytes a row, and 6 for each number of an anchor, or, part by part, 14 for each
- * of these and at most some 400 MiB, beside 150 of the host's for rows on their way; these count as
- * well where the device's memory is the host's.
+ * 16 bytes a row, and while the CPU looks for anchors to begin with, that size once more, of 256
+ * rows an anchor in BEST, or 65536 if these are more. Where the rows as binary32 are beyond the
+ * limit of memory, or the machine's, BEST widens them as they are wanted, in their order: `data`
+ * may then be a mapping of a file that is larger than memory. Of a device's memory it takes the
+ * rows (with dimensions rounded up to a multiple of 32), as F16 once more if they are not, 60 bytes
+ * a row, and 6 for each number of an anchor, or, part by part, 14 for each of these and at most
+ * some 400 MiB, beside 150 of the host's for rows on their way; these count as well where the
+ * device's memory is the host's.
  *
  * *vectors belongs to the caller, who ends it by wcodec_vectors_destroy() before the context. On
  * failure nothing is left.

@@ -209,7 +209,7 @@ wcodec_status wcodec_vectors_compress_by(wcodec_context *context, const wcodec_v
                              vectors->dimensions, rows->dimensions);
     /* There may be more anchors than rows. */
     if (status == WCODEC_OK)
-        status = wcodec_vectors_work_init(&work, context, rows, 1, err);
+        status = wcodec_vectors_work_init(&work, context, rows, 1, false, err);
     if (status != WCODEC_OK)
         return status;
     wcodec_reporter_init(&work.reporter, &o.progress,

@@ -36,6 +36,7 @@ static struct wcodec_vectors_step step_of(const struct wcodec_vectors_work *work
                                         .work = d->state,
                                         .anchors = d->anchors,
                                         .kind = kind,
+                                        .used = (uint32_t)d->used,
                                         .room = d->room,
                                         .count = (uint32_t)work->m};
 }
@@ -91,16 +92,19 @@ void wcodec_vectors_device_put_row(const struct wcodec_vectors_device *d,
     memset(to + size, 0, (size_t)wcodec_vectors_row_size(&d->shape) - size);
 }
 
-static wcodec_status upload(struct wcodec_vectors_device *d, const wcodec_vector_rows *rows,
+/* The first `all` rows; numbers: these in their place. */
+static wcodec_status upload(struct wcodec_vectors_device *d, size_t all, const uint32_t *numbers,
                             wcodec_error *err)
 {
     const struct wcodec_backend *b = d->owner.device->backend;
     const uint64_t row = wcodec_vectors_row_size(&d->shape), most = d->host.size / row;
     wcodec_status status = WCODEC_OK;
-    for (uint64_t first = 0; first < rows->count && status == WCODEC_OK; first += most) {
-        const uint64_t left = rows->count - first, count = left < most ? left : most;
+    for (uint64_t first = 0; first < all && status == WCODEC_OK; first += most) {
+        const uint64_t left = all - first, count = left < most ? left : most;
         for (uint64_t i = 0; i < count; i++)
-            wcodec_vectors_device_put_row(d, rows, first + i, d->host.data + i * row);
+            wcodec_vectors_device_put_row(d, d->from,
+                                          numbers != NULL ? numbers[first + i] : first + i,
+                                          d->host.data + i * row);
         status = b->copy_in(d->queue, d->rows, first * row, d->host.data, count * row, err);
         if (status == WCODEC_OK)
             status = b->queue_wait(d->queue, err);
@@ -108,10 +112,11 @@ static wcodec_status upload(struct wcodec_vectors_device *d, const wcodec_vector
     return status;
 }
 
-/* Row i of the sample, of `count`. */
-static const float *sampled(const struct wcodec_vectors_work *work, size_t i, size_t count)
+/* Row i of the sample, of `count`; room: for one. */
+static const float *sampled(const struct wcodec_vectors_work *work, size_t i, size_t count,
+                            float *room)
 {
-    return work->rows + (size_t)((uint64_t)i * work->n / count) * work->width;
+    return wcodec_vectors_widened(work, (size_t)((uint64_t)i * work->n / count), 1, room);
 }
 
 static bool has_products(const struct wcodec_vectors_device *d)
@@ -126,15 +131,25 @@ static bool find_centre(const struct wcodec_vectors_work *work, wcodec_dtype dty
 {
     const size_t count = work->n < SAMPLE ? work->n : SAMPLE;
     const double pays = dtype == WCODEC_DTYPE_F16 ? 3 : 1.5;
-    double before = 0, after = 0;
-    for (size_t j = 0; j < work->width; j++) {
-        double sum = 0;
-        for (size_t i = 0; i < count; i++)
-            sum += (double)sampled(work, i, count)[j];
-        centre[j] = (float)(sum / (double)count);
+    const wcodec_allocator *allocator = &work->context->allocator;
+    double before = 0, after = 0, *sums = wcodec_alloc_array(allocator, work->width, sizeof *sums);
+    float *room = work->panels; /* which nobody needs yet */
+    memset(centre, 0, work->width * sizeof *centre);
+    if (sums == NULL || !has_products(work->device)) {
+        wcodec_free(allocator, sums);
+        return false;
     }
+    memset(sums, 0, work->width * sizeof *sums);
     for (size_t i = 0; i < count; i++) {
-        const float *row = sampled(work, i, count);
+        const float *row = sampled(work, i, count, room);
+        for (size_t j = 0; j < work->width; j++)
+            sums[j] += (double)row[j];
+    }
+    for (size_t j = 0; j < work->width; j++)
+        centre[j] = (float)(sums[j] / (double)count);
+    wcodec_free(allocator, sums);
+    for (size_t i = 0; i < count; i++) {
+        const float *row = sampled(work, i, count, room);
         double square = 0, rest = 0;
         for (size_t j = 0; j < work->width; j++) {
             const double left = (double)row[j] - (double)centre[j];
@@ -144,7 +159,7 @@ static bool find_centre(const struct wcodec_vectors_work *work, wcodec_dtype dty
         before += sqrt(square);
         after += sqrt(rest);
     }
-    if (has_products(work->device) && pays * after < before)
+    if (pays * after < before)
         return true;
     memset(centre, 0, work->width * sizeof *centre);
     return false;
@@ -166,14 +181,7 @@ static wcodec_status put_centre(struct wcodec_vectors_device *d, const float *ce
  * one is 2^-24. */
 static bool is_exact(const struct wcodec_vectors_work *work, wcodec_dtype dtype)
 {
-    float most = 0;
-    if (dtype != WCODEC_DTYPE_F16)
-        return false;
-    for (size_t i = 0; i < work->n * work->width; i++) {
-        const float size = fabsf(work->rows[i]);
-        most = size > most ? size : most;
-    }
-    return (double)most * (double)work->n <= 0x1p29;
+    return dtype == WCODEC_DTYPE_F16 && (double)work->largest * (double)work->n <= 0x1p29;
 }
 
 wcodec_status wcodec_vectors_device_make_room(struct wcodec_vectors_device *d, size_t anchors,
@@ -247,13 +255,12 @@ static wcodec_status find_device(const struct wcodec_vectors_work *work,
 }
 
 /* All rows to the device; the centre is in memory for means, of which there are none yet. */
-static wcodec_status bring_rows(struct wcodec_vectors_work *work, const wcodec_vector_rows *rows,
-                                wcodec_error *err)
+static wcodec_status bring_rows(struct wcodec_vectors_work *work, wcodec_error *err)
 {
     struct wcodec_vectors_device *d = work->device;
     wcodec_status status = allocate(d, work->m, err);
     if (status == WCODEC_OK)
-        status = upload(d, rows, err);
+        status = upload(d, work->n, NULL, err);
     if (status == WCODEC_OK)
         status = put_centre(d, work->means, work->width, err);
     const struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_BEGIN);
@@ -270,7 +277,7 @@ static bool parts_pay(const struct wcodec_vectors_work *work)
 
 /* All rows, or, if these are too many, part by part. */
 static wcodec_status begin(struct wcodec_vectors_work *work, const wcodec_vector_rows *rows,
-                           wcodec_error *err)
+                           bool by_parts, wcodec_error *err)
 {
     struct wcodec_vectors_device *d = work->device;
     const struct wcodec_opened *o = d->owner.device;
@@ -279,18 +286,19 @@ static wcodec_status begin(struct wcodec_vectors_work *work, const wcodec_vector
     d->any_order = is_exact(work, rows->dtype);
     d->shape.centred = find_centre(work, rows->dtype, work->means);
     if (o->backend->vectors->supports(o->device, &d->shape))
-        status = bring_rows(work, rows, &reason);
+        status = bring_rows(work, &reason);
     else
         wcodec_fail(&reason, status, "rows are too many for its memory");
-    if (!wcodec_vectors_is_too_large(status) || !parts_pay(work))
+    if (!wcodec_vectors_is_too_large(status) || !by_parts || !parts_pay(work))
         return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", reason.text);
     wcodec_log(work->context, WCODEC_LOG_INFO, "%s: %s", o->name, reason.text);
     wcodec_vectors_device_free(d);
-    return wcodec_vectors_parts_begin(work, rows, err);
+    return wcodec_vectors_parts_begin(work, err);
 }
 
 wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
-                                           const wcodec_vector_rows *rows, wcodec_error *err)
+                                           const wcodec_vector_rows *rows, bool by_parts,
+                                           wcodec_error *err)
 {
     const struct wcodec_vectors_shape shape = {.rows = work->n,
                                                .dimensions = (uint32_t)work->d,
@@ -308,10 +316,17 @@ wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
     d->owner.device = o;
     d->owner.purpose = "a device's training";
     d->owner.limit = work->context->limits.max_memory;
-    d->owner.held = (uint64_t)work->n * (work->width * sizeof(float) + 16); /* the work's own */
+    d->owner.held = (uint64_t)work->n * ((work->rows != NULL ? work->width * sizeof(float) : 0) +
+                                         16); /* the work's own */
     d->shape = shape;
+    d->from = rows;
     work->device = d;
-    status = wcodec_vectors_device_failed(d, begin(work, rows, &reason), &reason, err);
+    status = begin(work, rows, by_parts, &reason);
+    if (!by_parts && wcodec_vectors_is_too_large(status)) {
+        wcodec_vectors_device_destroy(work);
+        return WCODEC_OK;
+    }
+    status = wcodec_vectors_device_failed(d, status, &reason, err);
     if (status == WCODEC_OK)
         return status;
     if (wcodec_vectors_device_leave(work, status, &reason))
@@ -365,6 +380,17 @@ bool wcodec_vectors_device_leave(struct wcodec_vectors_work *work, wcodec_status
                d->owner.device->name, reason->text);
     wcodec_vectors_device_destroy(work);
     return true;
+}
+
+wcodec_status wcodec_vectors_device_sample(struct wcodec_vectors_work *work,
+                                           const uint32_t *numbers, wcodec_error *err)
+{
+    struct wcodec_vectors_device *d = work->device;
+    wcodec_error reason = {0};
+    const size_t before = d->used;
+    d->used = numbers != NULL ? work->n : 0;
+    const wcodec_status status = upload(d, numbers != NULL ? work->n : before, numbers, &reason);
+    return wcodec_vectors_device_failed(d, status, &reason, err);
 }
 
 wcodec_status wcodec_vectors_device_take_farthest(struct wcodec_vectors_work *work,

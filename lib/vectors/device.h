@@ -10,9 +10,10 @@
 
 /* Bring the rows to the context's device, if it is to do the work: work->device stays NULL where
  * the CPU is, for fewer rows than pay where no device was asked for by name, a device that cannot,
- * or one without memory even for parts of them, which the log says. */
+ * or one without memory even for parts of them, which the log says. by_parts false: or for all. */
 wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
-                                           const wcodec_vector_rows *rows, wcodec_error *err);
+                                           const wcodec_vector_rows *rows, bool by_parts,
+                                           wcodec_error *err);
 void wcodec_vectors_device_destroy(struct wcodec_vectors_work *work);
 
 /* Training ended with this error: is it the device's, and may the CPU do it all again? Then the log
@@ -20,6 +21,10 @@ void wcodec_vectors_device_destroy(struct wcodec_vectors_work *work);
 bool wcodec_vectors_device_leave(struct wcodec_vectors_work *work, wcodec_status status,
                                  const wcodec_error *reason);
 
+/* The first rows there are these ones, as many as work->n says; numbers NULL: all rows are there
+ * again. */
+wcodec_status wcodec_vectors_device_sample(struct wcodec_vectors_work *work,
+                                           const uint32_t *numbers, wcodec_error *err);
 /* All anchors to begin with, as wcodec_vectors_start_farthest(); they stay there. */
 wcodec_status wcodec_vectors_device_take_farthest(struct wcodec_vectors_work *work,
                                                   wcodec_error *err);

@@ -358,15 +358,13 @@ static wcodec_status begin_parts(struct wcodec_vectors_work *work, wcodec_error 
     return status;
 }
 
-wcodec_status wcodec_vectors_parts_begin(struct wcodec_vectors_work *work,
-                                         const wcodec_vector_rows *rows, wcodec_error *err)
+wcodec_status wcodec_vectors_parts_begin(struct wcodec_vectors_work *work, wcodec_error *err)
 {
     struct wcodec_vectors_device *d = work->device;
     const uint64_t row = wcodec_vectors_row_size(&d->shape);
     size_t most = (size_t)(PART / row / BLOCK * BLOCK);
     wcodec_error reason = {0};
     d->shape.parts = true;
-    d->from = rows;
     most = most < BLOCK ? BLOCK : most;
     d->most = most < work->n ? most : work->n;
     wcodec_status status = begin_parts(work, &reason);

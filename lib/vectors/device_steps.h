@@ -28,8 +28,10 @@ struct wcodec_vectors_device {
     bool failed;                 /* the last error is the device's */
     uint64_t assigned, compared; /* rows so far; of them those compared with all anchors */
 
-    /* Rows go there part by part: rows and state are NULL. */
     const wcodec_vector_rows *from;
+    size_t used; /* rows that are a sample, the first there; 0: all are what they are */
+
+    /* Rows go there part by part: rows and state are NULL. */
     size_t most;                         /* rows of a part; 0: all are there */
     struct wcodec_training_part part[2]; /* in turns */
     bool ahead;                          /* have rows the anchors that are nearest now? */
@@ -72,8 +74,7 @@ static inline bool wcodec_vectors_is_too_large(wcodec_status status)
 /* The shape of parts, the smallest that there are. */
 struct wcodec_vectors_shape wcodec_vectors_parts_shape(const struct wcodec_vectors_shape *all);
 /* Memory and queues for parts. The CPU finds what anchors begin with. */
-wcodec_status wcodec_vectors_parts_begin(struct wcodec_vectors_work *work,
-                                         const wcodec_vector_rows *rows, wcodec_error *err);
+wcodec_status wcodec_vectors_parts_begin(struct wcodec_vectors_work *work, wcodec_error *err);
 void wcodec_vectors_parts_end(struct wcodec_vectors_device *d);
 /* As the functions of device.h. */
 wcodec_status wcodec_vectors_parts_iterate(struct wcodec_vectors_work *work,

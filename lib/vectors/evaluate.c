@@ -133,7 +133,7 @@ wcodec_status wcodec_vectors_evaluate(wcodec_context *context, const wcodec_vect
     wcodec_status status = check_request(vectors, rows, queries, k, err);
     /* An imported set may have more anchors than rows. */
     if (status == WCODEC_OK)
-        status = wcodec_vectors_work_init(&work, context, rows, 1, err);
+        status = wcodec_vectors_work_init(&work, context, rows, 1, false, err);
     if (status != WCODEC_OK)
         return status;
     wcodec_reporter_init(&work.reporter, progress, wcodec_vectors_passes(&work, queries + 1));

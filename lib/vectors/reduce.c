@@ -2,9 +2,12 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "coding/floats.h"
+#include "core/memory.h"
 #include "vectors/vectors.h"
 
 #include <string.h>
+
+enum { RUN = 32 << 20 /* bytes of rows that are widened together */ };
 
 void wcodec_vectors_group(struct wcodec_vectors_work *work)
 {
@@ -96,8 +99,88 @@ static void reduce_plain(void *work, size_t k)
     reduce_anchor(work, k, false);
 }
 
+/* Some of the rows that are widened as they are wanted, in their order. */
+struct run_of_rows {
+    struct wcodec_vectors_work *work;
+    size_t first, count;
+    float *rows; /* count * width */
+};
+
+static void widen_run(void *opaque, size_t block)
+{
+    const struct run_of_rows *run = opaque;
+    const size_t at = block * WCODEC_VECTORS_BLOCK, left = run->count - at;
+    wcodec_vectors_widened(run->work, run->first + at,
+                           left < WCODEC_VECTORS_BLOCK ? left : WCODEC_VECTORS_BLOCK,
+                           run->rows + at * run->work->width);
+}
+
+/* Rows of the run by their anchors, in work->order: numbers in the run. */
+static void group_run(const struct run_of_rows *run)
+{
+    struct wcodec_vectors_work *work = run->work;
+    size_t *begin = work->begin;
+    memset(begin, 0, (work->m + 1) * sizeof *begin);
+    for (size_t i = 0; i < run->count; i++)
+        begin[work->index[run->first + i] + 1]++;
+    for (size_t k = 0; k < work->m; k++)
+        begin[k + 1] += begin[k];
+    for (size_t i = 0; i < run->count; i++)
+        work->order[begin[work->index[run->first + i]]++] = i;
+    memmove(begin + 1, begin, work->m * sizeof *begin);
+    begin[0] = 0;
+}
+
+static void add_run(void *opaque, size_t k)
+{
+    const struct run_of_rows *run = opaque;
+    const struct wcodec_vectors_work *work = run->work;
+    double *sum = work->sums + k * work->width;
+    for (size_t i = work->begin[k]; i < work->begin[k + 1]; i++) {
+        const float *row = run->rows + work->order[i] * work->width;
+        for (size_t j = 0; j < work->width; j++)
+            sum[j] += (double)row[j];
+    }
+}
+
+/* Plain means of rows that are not there: they are gone through once, run by run, in which the rows
+ * of each anchor are added to what those before have left. */
+static void means_by_runs(struct wcodec_vectors_work *work)
+{
+    const wcodec_allocator *allocator = &work->context->allocator;
+    const size_t fits = RUN / (work->width * sizeof(float)) / WCODEC_VECTORS_BLOCK,
+                 most = (fits > 0 ? fits : 1) * WCODEC_VECTORS_BLOCK,
+                 some = most < work->n ? most : work->n;
+    struct run_of_rows run = {
+        .work = work, .rows = wcodec_alloc_array(allocator, some, work->width * sizeof *run.rows)};
+    if (run.rows == NULL) {
+        atomic_store(&work->full, true);
+        return;
+    }
+    memset(work->sums, 0, work->m * work->width * sizeof *work->sums);
+    for (run.first = 0; run.first < work->n && !wcodec_cancel_poll(&work->cancel);
+         run.first += run.count) {
+        run.count = work->n - run.first < some ? work->n - run.first : some;
+        wcodec_run(work->context, widen_run, &run,
+                   (run.count + WCODEC_VECTORS_BLOCK - 1) / WCODEC_VECTORS_BLOCK);
+        group_run(&run);
+        wcodec_run(work->context, add_run, &run, work->m);
+    }
+    wcodec_free(allocator, run.rows);
+    wcodec_vectors_group(work);
+    for (size_t k = 0; k < work->m; k++)
+        for (size_t j = 0; work->begin[k] != work->begin[k + 1] && j < work->width; j++)
+            work->means[k * work->width + j] =
+                (float)(work->sums[k * work->width + j] /
+                        (double)(work->begin[k + 1] - work->begin[k]));
+}
+
 void wcodec_vectors_means(struct wcodec_vectors_work *work, bool trimmed)
 {
+    if (work->rows == NULL) {
+        means_by_runs(work);
+        return;
+    }
     wcodec_vectors_group(work);
     wcodec_run(work->context, trimmed ? reduce_trimmed : reduce_plain, work, work->m);
 }
@@ -111,7 +194,10 @@ void wcodec_vectors_seed_empty(struct wcodec_vectors_work *work, float *to)
         for (size_t i = 1; i < work->n; i++)
             if (work->distance[i] > work->distance[farthest])
                 farthest = i;
-        memcpy(to + k * work->width, work->rows + farthest * work->width, work->width * sizeof *to);
+        float *anchor = to + k * work->width;
+        const float *row = wcodec_vectors_widened(work, farthest, 1, anchor);
+        if (row != anchor)
+            memcpy(anchor, row, work->width * sizeof *anchor);
         work->distance[farthest] = 0;
     }
 }

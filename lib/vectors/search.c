@@ -532,7 +532,7 @@ wcodec_status wcodec_vectors_search(const wcodec_vectors_store *store,
         status = search_there(&search, queries, ids, scores, &done, err);
     if (status != WCODEC_OK || done)
         return status;
-    status = wcodec_vectors_work_init(&work, store->context, queries, 1, err);
+    status = wcodec_vectors_work_init(&work, store->context, queries, 1, false, err);
     if (status != WCODEC_OK) {
         wcodec_error_prefix(err, "queries");
         return status;

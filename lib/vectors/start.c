@@ -3,6 +3,7 @@
 
 #include "core/bytes.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "vectors/device.h"
 
@@ -10,7 +11,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = WCODEC_VECTORS_BLOCK, LANES = WCODEC_NEAREST_LANES, CANDIDATES = 3 };
+enum {
+    BLOCK = WCODEC_VECTORS_BLOCK,
+    LANES = WCODEC_NEAREST_LANES,
+    CANDIDATES = 3,
+    SAMPLE_OF_ANCHOR = 256, /* rows, of which anchors to begin with are chosen */
+    SAMPLE_LEAST = 1 << 16
+};
 
 /* Rows and anchors that may be the next. Until there are all, work->distance is that of each row to
  * the nearest of those that there are. */
@@ -197,8 +204,66 @@ static wcodec_status choose(struct start *start, float *candidates, uint64_t *se
     return status;
 }
 
-wcodec_status wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint64_t seed,
-                                          wcodec_error *err)
+/* Rows that anchors to begin with are looked for among: all, or one at random of each of so many
+ * runs of rows. They take the place of all meanwhile. */
+struct sample {
+    size_t n; /* all rows */
+    float *all, *rows;
+    uint32_t *numbers; /* NULL: they are all there */
+};
+
+static void put_sample(void *opaque, size_t block)
+{
+    const struct sample *s = ((const struct sample *const *)opaque)[0];
+    const struct wcodec_vectors_work *work = ((const struct wcodec_vectors_work *const *)opaque)[1];
+    for (size_t i = block * BLOCK; i < wcodec_vectors_block_end(work, block); i++) {
+        float *to = s->rows + i * work->width;
+        const float *from = wcodec_vectors_widened(work, s->numbers[i], 1, to);
+        if (from != to)
+            memcpy(to, from, work->width * sizeof *to);
+    }
+}
+
+static wcodec_status begin_sample(struct wcodec_vectors_work *work, struct sample *s,
+                                  uint64_t *seed, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &work->context->allocator;
+    const size_t wanted = SAMPLE_OF_ANCHOR * work->m,
+                 most = wanted > SAMPLE_LEAST ? wanted : SAMPLE_LEAST,
+                 count = work->n < most ? work->n : most;
+    const bool all = count == work->n;
+    const void *both[] = {s, work};
+    *s = (struct sample){.n = work->n, .all = work->rows};
+    if (all && work->rows != NULL)
+        return WCODEC_OK;
+    s->numbers = wcodec_alloc_array(allocator, count, sizeof *s->numbers);
+    s->rows = wcodec_alloc_array(allocator, (uint64_t)count * work->width, sizeof *s->rows);
+    if (s->numbers == NULL || s->rows == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu vectors", count);
+    const double step = (double)work->n / (double)count;
+    for (size_t i = 0; i < count; i++) {
+        const size_t row = all ? i : (size_t)(((double)i + next(seed)) * step);
+        s->numbers[i] = (uint32_t)(row < work->n ? row : work->n - 1);
+    }
+    work->n = count;
+    wcodec_run(work->context, put_sample, both, wcodec_vectors_blocks(work));
+    work->rows = s->rows;
+    return is_there(work) && !all ? wcodec_vectors_device_sample(work, s->numbers, err) : WCODEC_OK;
+}
+
+static wcodec_status end_sample(struct wcodec_vectors_work *work, struct sample *s,
+                                wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &work->context->allocator;
+    const bool some = work->n != s->n;
+    work->n = s->n;
+    work->rows = s->all;
+    wcodec_free(allocator, s->numbers);
+    wcodec_free(allocator, s->rows);
+    return some && is_there(work) ? wcodec_vectors_device_sample(work, NULL, err) : WCODEC_OK;
+}
+
+static wcodec_status start_among(struct wcodec_vectors_work *work, uint64_t seed, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &work->context->allocator;
     float *candidates = wcodec_alloc_array(allocator, CANDIDATES * work->width, sizeof *candidates);
@@ -221,4 +286,48 @@ wcodec_status wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint
     wcodec_free(allocator, candidates);
     wcodec_free(allocator, start.sums);
     return status;
+}
+
+/* A sample of what has no room on the device may have: it goes there by itself. */
+static wcodec_status start_there(struct wcodec_vectors_work *work, const struct sample *s,
+                                 uint64_t seed, wcodec_error *err)
+{
+    const wcodec_vector_rows rows = {
+        .dtype = WCODEC_DTYPE_F32, .count = work->n, .dimensions = work->width, .data = s->rows};
+    struct wcodec_vectors_device *of_all = work->device;
+    const size_t d = work->d;
+    wcodec_error reason = {0};
+    work->device = NULL;
+    work->parts = false;
+    work->d = work->width;
+    wcodec_status status = wcodec_vectors_device_create(work, &rows, false, &reason);
+    if (work->device != NULL)
+        wcodec_log(work->context, WCODEC_LOG_INFO,
+                   "a sample of %zu rows, of which anchors begin, is there by itself", work->n);
+    if (status == WCODEC_OK)
+        status = start_among(work, seed, &reason);
+    if (status == WCODEC_OK && work->device != NULL)
+        status = wcodec_vectors_device_get_anchors(work, &reason);
+    /* What the device says once more, when all rows go there, is the caller's then. */
+    if (status != WCODEC_OK && wcodec_vectors_device_leave(work, status, &reason))
+        status = start_among(work, seed, &reason);
+    wcodec_vectors_device_destroy(work);
+    work->device = of_all;
+    work->parts = true;
+    work->d = d;
+    return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", reason.text);
+}
+
+wcodec_status wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint64_t seed,
+                                          wcodec_error *err)
+{
+    struct sample sample;
+    wcodec_error ignored = {0};
+    wcodec_status status = begin_sample(work, &sample, &seed, err);
+    if (status == WCODEC_OK && work->parts && work->n != sample.n)
+        status = start_there(work, &sample, seed, err);
+    else if (status == WCODEC_OK)
+        status = start_among(work, seed, err);
+    const wcodec_status ended = end_sample(work, &sample, status == WCODEC_OK ? err : &ignored);
+    return status == WCODEC_OK ? ended : status;
 }

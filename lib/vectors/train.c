@@ -83,9 +83,14 @@ static wcodec_status iterate(struct wcodec_vectors_work *work,
         now->changes = wcodec_vectors_assign(work);
     if (status == WCODEC_OK)
         status = wcodec_cancel_check(&work->cancel, err);
+    if (status == WCODEC_OK)
+        status = wcodec_vectors_check_full(work, err);
+    if (status == WCODEC_OK) {
+        wcodec_vectors_means(work, move->trimmed);
+        status = wcodec_vectors_check_full(work, err);
+    }
     if (status != WCODEC_OK)
         return status;
-    wcodec_vectors_means(work, move->trimmed);
     if (move->whole) {
         wcodec_vectors_seed_empty(work, work->means);
         memcpy(work->anchors, work->means, work->m * work->width * sizeof *work->anchors);
@@ -96,7 +101,7 @@ static wcodec_status iterate(struct wcodec_vectors_work *work,
         status = wcodec_vectors_maintain(work, move->temperature, &now->merged, &now->split, err);
     now->energy = wcodec_vectors_energy(work);
     now->anchors = work->m;
-    return status;
+    return status == WCODEC_OK ? wcodec_vectors_check_full(work, err) : status;
 }
 
 static wcodec_status train_compat(struct wcodec_vectors_work *work, const wcodec_vectors_options *o,
@@ -173,6 +178,8 @@ static wcodec_status train(struct wcodec_vectors_work *work, const wcodec_vector
         status = wcodec_vectors_device_assign(work, err);
     else if (status == WCODEC_OK)
         (void)wcodec_vectors_assign(work);
+    if (status == WCODEC_OK)
+        status = wcodec_vectors_check_full(work, err);
     return status == WCODEC_OK ? wcodec_cancel_check(&work->cancel, err) : status;
 }
 
@@ -182,7 +189,7 @@ static wcodec_status train_somewhere(struct wcodec_vectors_work *work,
                                      const wcodec_vectors_options *o, wcodec_error *err)
 {
     wcodec_error reason = {0};
-    wcodec_status status = wcodec_vectors_device_create(work, rows, err);
+    wcodec_status status = wcodec_vectors_device_create(work, rows, true, err);
     if (status != WCODEC_OK)
         return status;
     if (work->device == NULL)
@@ -232,7 +239,8 @@ wcodec_status wcodec_vectors_train(wcodec_context *context, const wcodec_vector_
     wcodec_vectors_options o;
     wcodec_status status = take_options(options, &o, err);
     if (status == WCODEC_OK)
-        status = wcodec_vectors_work_init(&work, context, rows, o.anchors, err);
+        status = wcodec_vectors_work_init(&work, context, rows, o.anchors,
+                                          o.schedule == WCODEC_VECTORS_BEST, err);
     if (status != WCODEC_OK)
         return status;
     wcodec_reporter_init(&work.reporter, &o.progress,

@@ -31,9 +31,13 @@ struct wcodec_vectors_work {
     struct wcodec_reporter reporter;
     struct wcodec_cancel cancel;
     size_t n, d;
-    size_t width;      /* d up to a multiple of WCODEC_NEAREST_GROUP; what is added is 0 */
-    size_t m, room;    /* anchors, and for how many there is memory */
-    float *rows;       /* n * width */
+    size_t width;   /* d up to a multiple of WCODEC_NEAREST_GROUP; what is added is 0 */
+    size_t m, room; /* anchors, and for how many there is memory */
+    const wcodec_vector_rows *from;
+    float *rows;       /* n * width; NULL: no room, and each step widens those that it is at */
+    float largest;     /* magnitude of an element */
+    atomic_bool full;  /* there was no memory for those that a step was at */
+    double *sums;      /* without rows: room * width, of the rows of each anchor */
     float *anchors;    /* room * width */
     float *panels;     /* the anchors, as the kernel takes them */
     float *columns;    /* the rows so, while anchors are looked for to begin with */
@@ -56,10 +60,16 @@ struct wcodec_vectors_move {
     float temperature; /* of maintenance */
 };
 
-/* Rows of a tensor as binary32, checked. On failure nothing is left. */
+/* Rows of a tensor as binary32, checked. apart: beyond the limit of memory they stay what they are,
+ * as long as the work takes, for steps that go by widened rows. On failure nothing is left. */
 wcodec_status wcodec_vectors_work_init(struct wcodec_vectors_work *work, wcodec_context *context,
-                                       const wcodec_vector_rows *rows, uint64_t anchors,
+                                       const wcodec_vector_rows *rows, uint64_t anchors, bool apart,
                                        wcodec_error *err);
+/* Rows [first, first + count): those that there are, or widened to `room`. */
+const float *wcodec_vectors_widened(const struct wcodec_vectors_work *work, size_t first,
+                                    size_t count, float *room);
+/* Was there memory for all that the steps so far were at? */
+wcodec_status wcodec_vectors_check_full(struct wcodec_vectors_work *work, wcodec_error *err);
 void wcodec_vectors_work_free(struct wcodec_vectors_work *work);
 /* Memory for so many anchors; those that there are stay. */
 wcodec_status wcodec_vectors_work_grow(struct wcodec_vectors_work *work, size_t anchors,

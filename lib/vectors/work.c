@@ -6,6 +6,7 @@
 #include "coding/lossy.h"
 #include "core/bytes.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "core/options.h"
 #include "vectors/vectors.h"
@@ -13,6 +14,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { DIMENSIONS_MAX = 1 << 16, BLOCK = WCODEC_VECTORS_BLOCK, LANES = WCODEC_NEAREST_LANES };
 
@@ -69,44 +71,65 @@ float wcodec_vectors_element(wcodec_dtype dtype, const uint8_t *data, uint64_t i
     }
 }
 
-struct widening {
-    struct wcodec_vectors_work *work;
-    const wcodec_vector_rows *from;
-};
+const float *wcodec_vectors_widened(const struct wcodec_vectors_work *work, size_t first,
+                                    size_t count, float *room)
+{
+    if (work->rows != NULL)
+        return work->rows + first * work->width;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < work->width; j++)
+            room[i * work->width + j] =
+                j < work->d ? wcodec_vectors_element(work->from->dtype, work->from->data,
+                                                     (first + i) * work->d + j)
+                            : 0;
+    return room;
+}
 
-/* A block's rows as binary32; block_count: the first that cannot be taken, or n. */
+wcodec_status wcodec_vectors_check_full(struct wcodec_vectors_work *work, wcodec_error *err)
+{
+    return atomic_load(&work->full) ? wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                                                  "out of memory for some vectors of %zu", work->d)
+                                    : WCODEC_OK;
+}
+
+/* A block's rows as binary32; block_count: the first that cannot be taken, or n; block_sum: the
+ * largest magnitude. */
 static void widen_block(void *opaque, size_t block)
 {
-    const struct widening *w = opaque;
-    struct wcodec_vectors_work *work = w->work;
+    struct wcodec_vectors_work *work = opaque;
+    float largest = 0;
     size_t wrong = work->n;
     for (size_t i = block * BLOCK; i < wcodec_vectors_block_end(work, block); i++) {
-        float *row = work->rows + i * work->width;
         for (size_t j = 0; j < work->width; j++) {
-            row[j] = j < work->d
-                         ? wcodec_vectors_element(w->from->dtype, w->from->data, i * work->d + j)
-                         : 0;
-            if (!(fabsf(row[j]) <= 65504) && wrong == work->n)
+            const float x = j < work->d ? wcodec_vectors_element(work->from->dtype,
+                                                                 work->from->data, i * work->d + j)
+                                        : 0;
+            if (!(fabsf(x) <= 65504) && wrong == work->n)
                 wrong = i;
+            largest = fabsf(x) > largest ? fabsf(x) : largest;
+            if (work->rows != NULL)
+                work->rows[i * work->width + j] = x;
         }
         work->index[i] = UINT32_MAX;
     }
     work->block_count[block] = wrong;
+    work->block_sum[block] = (double)largest;
 }
 
-static wcodec_status widen(struct wcodec_vectors_work *work, const wcodec_vector_rows *from,
-                           wcodec_error *err)
+static wcodec_status widen(struct wcodec_vectors_work *work, wcodec_error *err)
 {
-    struct widening w = {.work = work, .from = from};
-    wcodec_run(work->context, widen_block, &w, wcodec_vectors_blocks(work));
+    wcodec_run(work->context, widen_block, work, wcodec_vectors_blocks(work));
     for (size_t block = 0; block < wcodec_vectors_blocks(work); block++) {
         const size_t row = work->block_count[block];
+        const float largest = (float)work->block_sum[block];
         size_t j = 0;
+        work->largest = largest > work->largest ? largest : work->largest;
         if (row == work->n)
             continue;
-        while (fabsf(work->rows[row * work->width + j]) <= 65504)
+        float value;
+        while (fabsf(value = wcodec_vectors_element(work->from->dtype, work->from->data,
+                                                    row * work->d + j)) <= 65504)
             j++;
-        const float value = work->rows[row * work->width + j];
         const char *what = value != value ? "NaN"
                            : isinf(value) ? "infinite"
                                           : "beyond 65504, which anchors of F16 cannot be";
@@ -131,40 +154,62 @@ wcodec_status wcodec_vectors_work_grow(struct wcodec_vectors_work *work, size_t 
     float *panels = wcodec_realloc_array(allocator, work->panels, lanes, size);
     if (panels != NULL)
         work->panels = panels;
+    double *sums = work->rows != NULL ? NULL
+                                      : wcodec_realloc_array(allocator, work->sums, anchors,
+                                                             work->width * sizeof *sums);
+    if (sums != NULL)
+        work->sums = sums;
     size_t *begin = wcodec_realloc_array(allocator, work->begin, anchors + 1, sizeof *begin);
     if (begin != NULL)
         work->begin = begin;
-    if (moved == NULL || means == NULL || panels == NULL || begin == NULL)
+    if (moved == NULL || means == NULL || panels == NULL || begin == NULL ||
+        (work->rows == NULL && sums == NULL))
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu anchors", anchors);
     work->room = anchors;
     return WCODEC_OK;
 }
 
-static wcodec_status allocate(struct wcodec_vectors_work *work, wcodec_error *err)
+static uint64_t machine_memory(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+}
+
+static wcodec_status allocate(struct wcodec_vectors_work *work, bool apart, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &work->context->allocator;
     const size_t blocks = wcodec_vectors_blocks(work);
     const uint64_t row = work->width * sizeof(float) + 2 * sizeof(float) + sizeof(uint64_t);
     uint64_t bytes;
-    if (!wcodec_mul_u64(row, work->n, &bytes) || bytes > work->context->limits.max_memory)
+    const uint64_t most = work->context->limits.max_memory;
+    const bool fits = wcodec_mul_u64(row, work->n, &bytes) && bytes <= most &&
+                      (!apart || bytes <= machine_memory());
+    if (!fits && (!apart || !wcodec_mul_u64(row - work->width * sizeof(float), work->n, &bytes) ||
+                  bytes > most))
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "%zu vectors of %zu dimensions take %" PRIu64
                            " bytes for each as binary32: more than the limit of memory",
                            work->n, work->d, row);
-    work->rows = wcodec_alloc_array(allocator, (uint64_t)work->n * work->width, sizeof(float));
+    if (fits)
+        work->rows = wcodec_alloc_array(allocator, (uint64_t)work->n * work->width, sizeof(float));
+    else
+        wcodec_log(work->context, WCODEC_LOG_INFO,
+                   "%zu vectors of %zu dimensions are widened as they are wanted: there is no "
+                   "memory for all as binary32",
+                   work->n, work->d);
     work->distance = wcodec_alloc_array(allocator, work->n, sizeof *work->distance);
     work->index = wcodec_alloc_array(allocator, work->n, sizeof *work->index);
     work->order = wcodec_alloc_array(allocator, work->n, sizeof *work->order);
     work->block_sum = wcodec_alloc_array(allocator, blocks, sizeof *work->block_sum);
     work->block_count = wcodec_alloc_array(allocator, blocks, sizeof *work->block_count);
-    if (work->rows == NULL || work->distance == NULL || work->index == NULL ||
+    if ((work->rows == NULL && fits) || work->distance == NULL || work->index == NULL ||
         work->order == NULL || work->block_sum == NULL || work->block_count == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu vectors", work->n);
     return wcodec_vectors_work_grow(work, work->m, err);
 }
 
 wcodec_status wcodec_vectors_work_init(struct wcodec_vectors_work *work, wcodec_context *context,
-                                       const wcodec_vector_rows *rows, uint64_t anchors,
+                                       const wcodec_vector_rows *rows, uint64_t anchors, bool apart,
                                        wcodec_error *err)
 {
     wcodec_status status = wcodec_context_usable(context, err);
@@ -174,14 +219,15 @@ wcodec_status wcodec_vectors_work_init(struct wcodec_vectors_work *work, wcodec_
         return status;
     *work = (struct wcodec_vectors_work){
         .context = context,
+        .from = rows,
         .n = (size_t)rows->count,
         .d = (size_t)rows->dimensions,
         .width = (size_t)wcodec_align_u64(rows->dimensions, WCODEC_NEAREST_GROUP),
         .m = (size_t)anchors};
     wcodec_cpu_nearest_dsp_init(&work->dsp, wcodec_cpu_levels() & context->cpu_mask);
-    status = allocate(work, err);
+    status = allocate(work, apart, err);
     if (status == WCODEC_OK)
-        status = widen(work, rows, err);
+        status = widen(work, err);
     if (status != WCODEC_OK)
         wcodec_vectors_work_free(work);
     return status;
@@ -199,6 +245,7 @@ void wcodec_vectors_work_free(struct wcodec_vectors_work *work)
     wcodec_free(allocator, work->order);
     wcodec_free(allocator, work->begin);
     wcodec_free(allocator, work->means);
+    wcodec_free(allocator, work->sums);
     wcodec_free(allocator, work->block_sum);
     wcodec_free(allocator, work->block_count);
 }

@@ -42,6 +42,7 @@ wrong[17 * 6 + 4] = math.nan
 npy("nan.npy", "<f4", "(40, 6)", struct.pack("<240f", *wrong))
 wrong[17 * 6 + 4] = 1e6
 npy("large.npy", "<f4", "(40, 6)", struct.pack("<240f", *wrong))
+npy("long.npy", "<f2", "(70000, 4)", struct.pack("<280000e", *[i * 7919 % 1000 / 100 for i in range(280000)]))
 PY
 run 0 "$PYTHON" make.py
 "$WCODEC" compress -q many.safetensors
@@ -204,6 +205,14 @@ cat set.idx set.anchors.bin set.assign.bin >whole; same before whole; clean
 # shellcheck disable=SC2086
 "$WCODEC" vectors train $endless --anchors=8 -o x small.npy 2>err | head -n 1 >out; prints '"iteration":1,'
 missing x.idx x.anchors.bin x.assign.bin; clean
+
+# Rows that are beyond the limit of memory stay in the file: the same anchors.
+run 0 "$WCODEC" vectors train -q --anchors=6 --max-iterations=3 -o whole long.npy
+run 0 "$WCODEC" vectors train -v --anchors=6 --max-iterations=3 --memory-limit=2150000 -o apart long.npy
+says 'rows are read as they are wanted'
+for part in idx anchors.bin assign.bin; do same whole.$part apart.$part; done
+"$WCODEC" vectors train -q --anchors=6 --memory-limit=1000000 -o x long.npy 2>err; is $? 1; says 'more than the limit of memory'
+missing x.idx x.anchors.bin x.assign.bin
 if [ -w /dev/full ]; then
     "$WCODEC" vectors info set >/dev/full 2>err; is $? 1; says 'standard output'
 fi

@@ -119,7 +119,7 @@ static wcodec_status train(wcodec_context *context, const struct set *s,
     o.reduce = s->reduce;
     o.cooling = 0.05;
     o.step = 0.2;
-    o.max_iterations = s->n < 100 ? 3 : s->n < 1000 ? 6 : 50;
+    o.max_iterations = s->n < 100 || s->n > 60000 ? 3 : s->n < 1000 ? 6 : 50;
     o.tolerance = 1e-3;
     o.min_changes = 1;
     o.maintenance = s->n < 1000 ? 2 : 20;
@@ -187,6 +187,8 @@ static const struct set sets[] = {
     {WCODEC_DTYPE_F32, ENDS, 60, 64, 20, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
     /* More rows of an anchor than are sorted in local memory. */
     {WCODEC_DTYPE_F32, UNIFORM, 2100, 2, 1, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    /* Anchors begin with a sample of so many. */
+    {WCODEC_DTYPE_F16, UNIFORM, 66000, 1, 3, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
 };
 
 /* Larger ones, for devices that are not emulated. */
@@ -199,6 +201,7 @@ static const struct set large[] = {
     {WCODEC_DTYPE_F32, BLOBS, 20000, 32, 40, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
     {WCODEC_DTYPE_BF16, BLOBS, 5000, 2, 1, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
     {WCODEC_DTYPE_F16, ENDS, 3000, 128, 60, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
+    {WCODEC_DTYPE_BF16, UNIFORM, 200000, 64, 300, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
 };
 
 static const struct set small = {WCODEC_DTYPE_F16,      PUBLISHED, 40, 8, 4, WCODEC_VECTORS_COMPAT,
@@ -392,7 +395,8 @@ static const struct set parted[] = {
     {WCODEC_DTYPE_F32, LONG, 800, 128, 12, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
 };
 
-static void try_parts(const char *backend, uint64_t limit, const struct set *s)
+/* Returns whether a sample was there by itself. */
+static bool try_parts(const char *backend, uint64_t limit, const struct set *s)
 {
     struct support_allocator allocator;
     struct support_log logged;
@@ -401,7 +405,7 @@ static void try_parts(const char *backend, uint64_t limit, const struct set *s)
     if (context == NULL) {
         print_message("%s: not tried\n", backend);
         assert_true(limit != 0);
-        return;
+        return false;
     }
     try_set(context, s);
     const char *line = strstr(logged.text, "rows go there in ");
@@ -409,8 +413,10 @@ static void try_parts(const char *backend, uint64_t limit, const struct set *s)
         fail_msg("%s, %u rows: '%s'", backend, (unsigned)s->n, logged.text);
     assert_int_equal(sscanf(line, "rows go there in %u", &parts), 1);
     assert_true(parts > 1);
+    const bool sampled = strstr(logged.text, "is there by itself") != NULL;
     wcodec_context_destroy(context);
     assert_int_equal(allocator.balance, 0);
+    return sampled;
 }
 
 static void test_parts(void **state)
@@ -429,6 +435,30 @@ static void test_parts(void **state)
     if (support_load_plugin("opencl"))
         try_parts("opencl", 790000, &of_processor);
     support_load_plugin(NULL);
+}
+
+/* A sample of them has room, with which anchors begin there. */
+static void test_sample_of_parts(void **state)
+{
+    static const struct set s = {WCODEC_DTYPE_F32,      UNIFORM, 140000, 2, 3, WCODEC_VECTORS_BEST,
+                                 WCODEC_VECTORS_TRIMMED};
+    (void)state;
+    setenv("WCODEC_FAKE", "", 1);
+    limit_room(33800000);
+    if (wcodec_fibers_supported())
+        assert_true(try_parts("fake", 0, &s));
+    limit_room(0);
+}
+
+/* Neither has the host room for them as binary32 (test_vectors_train.c says of how much). */
+static void test_apart(void **state)
+{
+    static const struct set s = {WCODEC_DTYPE_F16,      UNIFORM, 70000, 4, 5, WCODEC_VECTORS_BEST,
+                                 WCODEC_VECTORS_TRIMMED};
+    (void)state;
+    setenv("WCODEC_FAKE", "", 1);
+    if (wcodec_fibers_supported())
+        try_parts("fake", 2150000, &s);
 }
 
 /* Of a GPU most memory is taken, so that rows have no room together. */
@@ -691,6 +721,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices),      cmocka_unit_test(test_parts),
         cmocka_unit_test(test_full_devices), cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_apart),        cmocka_unit_test(test_sample_of_parts),
         cmocka_unit_test(test_uncentred),    cmocka_unit_test(test_certain),
         cmocka_unit_test(test_left_to_cpu),  cmocka_unit_test(test_lost),
         cmocka_unit_test(test_memory)};

@@ -437,6 +437,107 @@ static void files(void **state)
     free(data);
 }
 
+static void look_for_apart(void *opaque, wcodec_log_level level, const char *text)
+{
+    bool *apart = opaque;
+    (void)level;
+    *apart = *apart || strstr(text, "are widened as they are wanted") != NULL;
+}
+
+/* With that limit of memory. */
+static wcodec_status train_within(uint64_t limit, const wcodec_vector_rows *rows,
+                                  const wcodec_vectors_options *o, struct support_allocator *a,
+                                  bool *apart, wcodec_vectors **vectors, wcodec_error *err)
+{
+    wcodec_options options;
+    wcodec_context *context;
+    wcodec_options_init(&options);
+    options.backend = "cpu";
+    options.threads = 2;
+    options.limits.max_memory = limit;
+    options.allocator = a->allocator;
+    options.log = look_for_apart;
+    options.log_opaque = apart;
+    options.log_level = WCODEC_LOG_INFO;
+    *apart = false;
+    *vectors = NULL;
+    wcodec_status status = wcodec_context_create(&options, &context, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = wcodec_vectors_train(context, rows, o, vectors, err);
+    if (*vectors != NULL) {
+        wcodec_vectors_destroy(*vectors);
+        *vectors = NULL;
+    }
+    wcodec_context_destroy(context);
+    return status;
+}
+
+/* Rows that have no room as binary32: the same course. Of 70,000 rows of four numbers 2,240,000
+ * bytes would be needed; those among which anchors begin take 2,097,152. */
+static void rows_apart(void **state)
+{
+    enum { N = 70000, D = 4, LIMIT = 2150000 };
+    wcodec_vector_rows rows;
+    wcodec_vectors_options o;
+    struct support_allocator allocator;
+    bool apart;
+    struct course want, got;
+    wcodec_vectors *vectors;
+    wcodec_error err = {0};
+    (void)state;
+    for (unsigned few = 0; few < 2; few++) {
+        uint16_t *data = make_rows(N, D, &rows);
+        /* Few different ones, so that anchors have no rows. */
+        for (size_t i = 0; few && i < (size_t)N * D; i++)
+            data[i] = wcodec_f16_from_f32((float)((i / D) % 7 * (i % D + 3) % 5));
+        wcodec_vectors_options_init(&o);
+        o.anchors = 20;
+        o.max_iterations = 3;
+        wcodec_vectors_destroy(train(2, &rows, &o, &want));
+        got = (struct course){0};
+        o.opaque = &got;
+        support_allocator_init(&allocator, SUPPORT_NEVER);
+        if (train_within(LIMIT, &rows, &o, &allocator, &apart, &vectors, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+        assert_int_equal(allocator.balance, 0);
+        assert_true(apart);
+        assert_int_equal(got.count, want.count);
+        for (size_t i = 0; i < got.count; i++) {
+            assert_int_equal(got.at[i].changes, want.at[i].changes);
+            assert_memory_equal(&got.at[i].energy, &want.at[i].energy, sizeof(double));
+        }
+        if (few) {
+            free(data);
+            continue;
+        }
+        /* An element that is refused, by its row. */
+        data[69999 * D + 1] = 0x7c00;
+        assert_int_equal(train_within(LIMIT, &rows, &o, &allocator, &apart, &vectors, &err),
+                         WCODEC_ERROR_USAGE);
+        assert_non_null(strstr(err.text, "row 69999: element 1 is infinite"));
+        data[69999 * D + 1] = 0;
+        /* Less than rows take besides, and a schedule that needs them all. */
+        assert_int_equal(train_within(1100000, &rows, &o, &allocator, &apart, &vectors, &err),
+                         WCODEC_ERROR_LIMIT);
+        o.schedule = WCODEC_VECTORS_COMPAT;
+        assert_int_equal(train_within(LIMIT, &rows, &o, &allocator, &apart, &vectors, &err),
+                         WCODEC_ERROR_LIMIT);
+        o.schedule = WCODEC_VECTORS_BEST;
+        o.max_iterations = 1;
+        /* Some of the allocations of the blocks fail. */
+        for (long fails = 0; fails < 700; fails += fails < 40 ? 1 : 97) {
+            support_allocator_init(&allocator, fails);
+            const wcodec_status status =
+                train_within(LIMIT, &rows, &o, &allocator, &apart, &vectors, &err);
+            if (status != WCODEC_OK && status != WCODEC_ERROR_MEMORY)
+                fail_msg("allocation %ld: %s", fails, err.text);
+            assert_int_equal(allocator.balance, 0);
+        }
+        free(data);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +545,6 @@ int main(void)
         cmocka_unit_test(best_is_better), cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(refused),        cmocka_unit_test(cancelled),
         cmocka_unit_test(progress),       cmocka_unit_test(out_of_memory),
-        cmocka_unit_test(files)};
+        cmocka_unit_test(files),          cmocka_unit_test(rows_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
