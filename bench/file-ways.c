@@ -20,11 +20,16 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 enum {
     PART = 1 << 19,
     STEP = 8 << 20,
     LARGE_STEP = 128 << 20,
+    LARGE_PAGE = 2 << 20,
+    LARGE_PART = 4 << 20, /* of which pages are made at once */
     THREADS = 256,
     ROUNDS = 3,
     ENOUGH_SECONDS = 2
@@ -40,6 +45,7 @@ enum way {
     STEPS_WRITE, /* a step is allocated, then written, and so on */
     STEPS_POPULATED_WRITE,
     STEPS_KERNEL_WRITE, /* by process_vm_writev(): an error where memcpy() has a signal */
+    LARGE_WRITE,        /* large pages are made (MADV_COLLAPSE), then filled */
     READ,
     MAPPED_READ,
     WAYS
@@ -54,6 +60,7 @@ static const char *const names[WAYS] = {"pwrite",
                                         "fallocate by steps, mmap, memcpy",
                                         "fallocate by steps, mmap, populate, memcpy",
                                         "fallocate by steps, mmap, process_vm_writev",
+                                        "ftruncate, mmap, large pages, memcpy",
                                         "pread",
                                         "mmap, memcpy"};
 
@@ -61,6 +68,7 @@ struct job {
     enum way way;
     int fd;
     uint8_t *map;
+    void *room;         /* in which the mapping is */
     uint64_t size, end; /* of the file, and of what is written now */
     _Atomic uint64_t next, allocated;
 };
@@ -109,7 +117,7 @@ static int populates(enum way way)
 
 static int by_steps(enum way way)
 {
-    return way >= STEPS_WRITE && way < READ;
+    return way >= STEPS_WRITE && way < LARGE_WRITE;
 }
 
 static ssize_t write_by_kernel(uint8_t *to, uint8_t *from, size_t size)
@@ -118,15 +126,32 @@ static ssize_t write_by_kernel(uint8_t *to, uint8_t *from, size_t size)
     return process_vm_writev(getpid(), &local, 1, &remote, 1, 0);
 }
 
+/* Each has a small page at least before it becomes large. */
+static void make_large(uint8_t *at)
+{
+    for (size_t i = 0; i < LARGE_PART; i += LARGE_PAGE)
+        if (madvise(at + i, 4096, MADV_POPULATE_WRITE) != 0)
+            fail("madvise");
+    if (madvise(at, LARGE_PART, MADV_COLLAPSE) != 0)
+        perror("large pages");
+}
+
 static void *work(void *argument)
 {
     struct job *j = argument;
+    const size_t step = j->way == LARGE_WRITE ? LARGE_PART : PART;
     uint8_t *buffer = malloc(PART);
     if (buffer == NULL)
         fail("malloc");
     memset(buffer, 1, PART);
-    for (uint64_t at; (at = atomic_fetch_add(&j->next, PART)) + PART <= j->end;) {
+    for (uint64_t at; (at = atomic_fetch_add(&j->next, step)) + step <= j->end;) {
         ssize_t done = PART;
+        if (j->way == LARGE_WRITE) {
+            make_large(j->map + at);
+            for (size_t i = 0; i < LARGE_PART; i += PART)
+                memcpy(j->map + at + i, buffer, PART);
+            continue;
+        }
         if (is_ahead(j->way))
             wait_for(j, at + PART);
         if (j->way == WRITE || j->way == ALLOCATED_WRITE)
@@ -158,6 +183,19 @@ static void run_threads(struct job *j, unsigned threads)
         pthread_join(ids[i], NULL);
 }
 
+/* At a multiple of a large page's size. */
+static void map(struct job *j, int writes)
+{
+    j->room = mmap(NULL, (size_t)j->size + LARGE_PAGE, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (j->room == MAP_FAILED)
+        fail("mmap");
+    j->map = (uint8_t *)j->room + (-(uintptr_t)j->room & (LARGE_PAGE - 1));
+    if (mmap(j->map, (size_t)j->size, PROT_READ | (writes ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED,
+             j->fd, 0) == MAP_FAILED)
+        fail("mmap");
+}
+
 static double run(const char *path, enum way way, uint64_t size, unsigned threads)
 {
     struct job j = {.way = way, .size = size, .end = size};
@@ -171,17 +209,13 @@ static double run(const char *path, enum way way, uint64_t size, unsigned thread
     const double begin = now();
     if ((way == ALLOCATED_WRITE || way == MAPPED_WRITE) && fallocate(j.fd, 0, 0, (off_t)size) != 0)
         fail("fallocate");
-    if (way == POPULATED_WRITE && ftruncate(j.fd, (off_t)size) != 0)
+    if ((way == POPULATED_WRITE || way == LARGE_WRITE) && ftruncate(j.fd, (off_t)size) != 0)
         fail("ftruncate");
     if (is_ahead(way) && pthread_create(&ahead, NULL, allocate, &j) != 0)
         fail("pthread_create");
-    if (way == MAPPED_WRITE || way == POPULATED_WRITE || way == MAPPED_READ || is_ahead(way) ||
-        by_steps(way)) {
-        j.map =
-            mmap(NULL, (size_t)size, PROT_READ | (writes ? PROT_WRITE : 0), MAP_SHARED, j.fd, 0);
-        if (j.map == MAP_FAILED)
-            fail("mmap");
-    }
+    if (way == MAPPED_WRITE || way == POPULATED_WRITE || way == LARGE_WRITE || way == MAPPED_READ ||
+        is_ahead(way) || by_steps(way))
+        map(&j, writes);
     for (uint64_t at = 0; at < size; at = j.end) {
         if (by_steps(way)) {
             j.end = size - at < LARGE_STEP ? size : at + LARGE_STEP;
@@ -194,7 +228,7 @@ static double run(const char *path, enum way way, uint64_t size, unsigned thread
     if (is_ahead(way))
         pthread_join(ahead, NULL);
     if (j.map != NULL)
-        munmap(j.map, (size_t)size);
+        munmap(j.room, (size_t)size + LARGE_PAGE);
     close(j.fd);
     return now() - begin;
 }

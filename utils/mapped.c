@@ -34,7 +34,8 @@ static bool is_cut(struct mapped *m)
 
 static void release(struct mapped *m)
 {
-    munmap(m->at, m->size);
+    large_pages_close(&m->large);
+    munmap(m->room, m->size + LARGE_PAGE);
     pthread_mutex_destroy(&m->mutex);
     pthread_cond_destroy(&m->turn_ended);
     m->at = NULL;
@@ -81,21 +82,35 @@ static bool copy_guarded(unsigned char *at, const void *data, size_t size)
     return true;
 }
 
+/* At a multiple of a large page's size. */
+static bool map(struct mapped *m, uint64_t size)
+{
+    m->room = mmap(NULL, (size_t)size + LARGE_PAGE, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (m->room == MAP_FAILED)
+        return false;
+    unsigned char *at = (unsigned char *)m->room + (-(uintptr_t)m->room & (LARGE_PAGE - 1));
+    if (mmap(at, (size_t)size, PROT_WRITE, MAP_SHARED | MAP_FIXED, m->fd, 0) == MAP_FAILED) {
+        munmap(m->room, (size_t)size + LARGE_PAGE);
+        return false;
+    }
+    m->at = at;
+    m->size = (size_t)size;
+    return true;
+}
+
 void mapped_open(struct mapped *m, int fd, uint64_t most)
 {
     *m = (struct mapped){.fd = fd};
-    if (most == 0 || most > SIZE_MAX || most >= INT64_MAX || !mapped_is_in_memory(fd))
-        return;
-    void *at = mmap(NULL, (size_t)most, PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED)
+    if (most == 0 || most > SIZE_MAX - LARGE_PAGE || most >= INT64_MAX ||
+        !mapped_is_in_memory(fd) || !map(m, most))
         return;
     struct sigaction action = {.sa_handler = note_fault};
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, NULL);
-    m->at = at;
-    m->size = (size_t)most;
     pthread_mutex_init(&m->mutex, NULL);
     pthread_cond_init(&m->turn_ended, NULL);
+    large_pages_open(&m->large, fd, m->at, most);
 }
 
 /* For those that copy, to a byte more than is written: a file that was cut short, and written at a
@@ -111,13 +126,9 @@ static void extend(struct mapped *m)
         atomic_store(&m->failed, true);
 }
 
-bool mapped_begin(struct mapped *m, uint64_t end)
+/* Called with the lock held. */
+static bool wait_for_turn(struct mapped *m)
 {
-    if (m->at == NULL)
-        return false;
-    pthread_mutex_lock(&m->mutex);
-    if (end > m->size && !m->is_extended)
-        atomic_store(&m->failed, true);
     /* A page by the mapping costs more: as long as there are two threads, one waits. */
     m->many = m->many || (m->is_written && m->waiting != 0);
     while (m->is_written && (!m->many || m->copiers == COPIERS || atomic_load(&m->failed))) {
@@ -132,16 +143,43 @@ bool mapped_begin(struct mapped *m, uint64_t end)
     } else {
         m->is_written = true;
     }
-    pthread_mutex_unlock(&m->mutex);
     return copies;
 }
 
-void mapped_end(struct mapped *m, bool copies)
+/* Is that on large pages, of a file that is as long? */
+static bool is_large(struct mapped *m, uint64_t at, size_t size)
+{
+    pthread_mutex_lock(&m->mutex);
+    if (at + size > m->size && !m->is_extended)
+        atomic_store(&m->failed, true);
+    if (m->large.at != NULL)
+        extend(m);
+    const bool serves = m->is_extended && !atomic_load(&m->failed);
+    pthread_mutex_unlock(&m->mutex);
+    return serves && large_pages_get(&m->large, at, at + size);
+}
+
+enum mapped_turn mapped_begin(struct mapped *m, uint64_t at, size_t size)
+{
+    if (m->at == NULL)
+        return MAPPED_WRITES;
+    if (is_large(m, at, size))
+        return MAPPED_COPIES_FREELY;
+    pthread_mutex_lock(&m->mutex);
+    const bool copies = wait_for_turn(m);
+    pthread_mutex_unlock(&m->mutex);
+    return copies ? MAPPED_COPIES : MAPPED_WRITES;
+}
+
+void mapped_end(struct mapped *m, enum mapped_turn turn, uint64_t at, size_t size)
 {
     if (m->at == NULL)
         return;
+    large_pages_put(&m->large, at, at + size);
+    if (turn == MAPPED_COPIES_FREELY)
+        return;
     pthread_mutex_lock(&m->mutex);
-    if (copies)
+    if (turn == MAPPED_COPIES)
         m->copiers--;
     else
         m->is_written = false;
@@ -186,15 +224,15 @@ void mapped_open(struct mapped *m, int fd, uint64_t most)
     *m = (struct mapped){.fd = fd};
 }
 
-bool mapped_begin(struct mapped *m, uint64_t end)
+enum mapped_turn mapped_begin(struct mapped *m, uint64_t at, size_t size)
 {
-    (void)m, (void)end;
-    return false;
+    (void)m, (void)at, (void)size;
+    return MAPPED_WRITES;
 }
 
-void mapped_end(struct mapped *m, bool copies)
+void mapped_end(struct mapped *m, enum mapped_turn turn, uint64_t at, size_t size)
 {
-    (void)m, (void)copies;
+    (void)m, (void)turn, (void)at, (void)size;
 }
 
 enum mapped_result mapped_write(struct mapped *m, uint64_t at, const void *data, size_t size)

@@ -3,13 +3,15 @@
 
 /* Files in memory (tmpfs), written by many threads at once. Writers that call pwrite() wait for
  * each other, since the file has one lock; page faults in a mapping of it do not take that, but
- * others, for which many threads wait longer than they work. So one thread calls pwrite() at a
- * time, a few others copy into a mapping of the file, and the rest wait for their turn. A page that
+ * others, for which many threads wait longer than they work. So where pages are small one thread
+ * calls pwrite() at a time, a few others copy into a mapping of the file, and the rest wait for
+ * their turn; where they are large, all copy, since there is a page fault in 2 MiB. A page that
  * cannot be had, as in a full file system, is a signal: it is caught, and pwrite() says why. Pages
  * that another process takes away, by cutting the file short, are an error of the write. */
 #ifndef WCODEC_UTILS_MAPPED_H
 #define WCODEC_UTILS_MAPPED_H
 
+#include "utils/large_pages.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -20,6 +22,8 @@ struct mapped {
     int fd;
     unsigned char *at; /* the mapping; NULL: there is none */
     size_t size;
+    void *room; /* in which the mapping is */
+    struct large_pages large;
     pthread_mutex_t mutex;
     pthread_cond_t turn_ended;
     bool is_written;           /* by pwrite() at the moment */
@@ -38,10 +42,16 @@ bool mapped_is_in_memory(int fd);
  * after that if nothing was copied before. */
 void mapped_open(struct mapped *mapped, int fd, uint64_t most);
 
-/* Wait for a turn to write up to byte `end` of the file, which mapped_end() ends. True: to copy, by
- * mapped_write(); false: to call pwrite(). By any number of threads. */
-bool mapped_begin(struct mapped *mapped, uint64_t end);
-void mapped_end(struct mapped *mapped, bool copies);
+enum mapped_turn {
+    MAPPED_WRITES,       /* to call pwrite() */
+    MAPPED_COPIES,       /* to copy, by mapped_write() */
+    MAPPED_COPIES_FREELY /* the same, to pages that are there: it takes nobody's turn */
+};
+
+/* Wait for a turn to write bytes from `at` on, which mapped_end() ends. By any number of threads.
+ */
+enum mapped_turn mapped_begin(struct mapped *mapped, uint64_t at, size_t size);
+void mapped_end(struct mapped *mapped, enum mapped_turn turn, uint64_t at, size_t size);
 
 enum mapped_result {
     MAPPED_DONE,

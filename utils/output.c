@@ -295,14 +295,14 @@ int output_write_at(void *opaque, uint64_t offset, const void *data, size_t size
     struct output *output = opaque;
     int error = signals_pending() ? EINTR : 0;
     if (error == 0) {
-        const bool copies = mapped_begin(&output->mapped, offset + size);
+        const enum mapped_turn turn = mapped_begin(&output->mapped, offset, size);
         const enum mapped_result result =
-            copies ? mapped_write(&output->mapped, offset, data, size) : MAPPED_NOT;
+            turn != MAPPED_WRITES ? mapped_write(&output->mapped, offset, data, size) : MAPPED_NOT;
         if (result == MAPPED_NOT)
             error = write_at(output, data, size, output->begin + (off_t)offset);
         else if (result == MAPPED_CUT)
             error = OUTPUT_CUT;
-        mapped_end(&output->mapped, copies);
+        mapped_end(&output->mapped, turn, offset, size);
     }
     note_end(output, offset + size);
     return error == 0 ? 0 : note_error(output, error);

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Files in memory by utils/mapped.c: by many threads, where less or more is written than there was
- * room for, and where extending them fails. With the name of a file on a file system in memory of
- * 20 MiB: where that is full. */
+ * room for, and where extending them fails. With the name of a file on a file system in memory and
+ * the MiB that it has room for: where that is full. Files of 64 MiB and more get large pages, where
+ * the system has them. */
 #include "utils/mapped.h"
 
 #include <fcntl.h>
@@ -41,12 +42,13 @@ static void *write_pieces(void *argument)
     struct job *job = argument;
     for (size_t at = (size_t)job->first * PIECE; at < job->size; at += (size_t)THREADS * PIECE) {
         const size_t left = job->size - at, size = left < PIECE ? left : PIECE;
-        const bool copies = mapped_begin(job->mapped, at + size);
-        if (copies && mapped_write(job->mapped, at, job->from + at, size) == MAPPED_DONE)
+        const enum mapped_turn turn = mapped_begin(job->mapped, at, size);
+        if (turn != MAPPED_WRITES &&
+            mapped_write(job->mapped, at, job->from + at, size) == MAPPED_DONE)
             job->copied++;
         else if (pwrite(job->mapped->fd, job->from + at, size, (off_t)at) != (ssize_t)size)
             job->refused++;
-        mapped_end(job->mapped, copies);
+        mapped_end(job->mapped, turn, at, size);
     }
     return NULL;
 }
@@ -102,16 +104,17 @@ static int make_file(void)
     return fd;
 }
 
-/* While somebody else has the turn to call pwrite(), and another waits for it. */
+/* While somebody else has the turn to call pwrite(), and another waits for it; not on large pages.
+ */
 static enum mapped_result copy(struct mapped *mapped, uint64_t at, const void *data, size_t size)
 {
-    REQUIRE(!mapped_begin(mapped, 0));
+    REQUIRE(mapped_begin(mapped, 0, 0) == MAPPED_WRITES);
     mapped->waiting++;
-    REQUIRE(mapped_begin(mapped, at + size));
+    REQUIRE(mapped_begin(mapped, at, size) == MAPPED_COPIES);
     mapped->waiting--;
     const enum mapped_result result = mapped_write(mapped, at, data, size);
-    mapped_end(mapped, true);
-    mapped_end(mapped, false);
+    mapped_end(mapped, MAPPED_COPIES, at, size);
+    mapped_end(mapped, MAPPED_WRITES, 0, 0);
     return result;
 }
 
@@ -124,15 +127,15 @@ static void writes_all(size_t size)
     const int fd = make_file();
     mapped_open(&mapped, fd, size);
     REQUIRE(mapped.at != NULL);
-    REQUIRE(!mapped_begin(&mapped, size) && status_of(fd).st_size == 0);
-    mapped_end(&mapped, false);
+    REQUIRE(mapped_begin(&mapped, 0, size) == MAPPED_WRITES && status_of(fd).st_size == 0);
+    mapped_end(&mapped, MAPPED_WRITES, 0, size);
     REQUIRE(copy(&mapped, 0, data, 1) == MAPPED_DONE && status_of(fd).st_size == (off_t)size + 1);
     REQUIRE(copy(&mapped, size, data, 1) == MAPPED_NOT);
     REQUIRE(copy(&mapped, UINT64_MAX, data, 1) == MAPPED_NOT);
     /* All others copy while somebody has the other turn. */
-    REQUIRE(!mapped_begin(&mapped, size));
+    REQUIRE(mapped_begin(&mapped, 0, size) == MAPPED_WRITES);
     REQUIRE(write_all(&mapped, data, size, &copied) == 0);
-    mapped_end(&mapped, false);
+    mapped_end(&mapped, MAPPED_WRITES, 0, size);
     REQUIRE(copied == (size + PIECE - 1) / PIECE);
     expect_contents(fd, data, size);
     REQUIRE(write_all(&mapped, data, size, &copied) == 0);
@@ -146,17 +149,17 @@ static void writes_all(size_t size)
 /* Of what is not written there are no pages. */
 static void writes_a_part(void)
 {
-    enum { PART = 3 * MIB, PAGES = 64 << 10 };
+    enum { PART = 3 * MIB, MOST = 30 * MIB, PAGES = 64 << 10 };
     struct mapped mapped;
     uint64_t extended;
     unsigned copied;
     unsigned char *data = make_data(PART);
     const int fd = make_file();
-    mapped_open(&mapped, fd, 100 * MIB);
+    mapped_open(&mapped, fd, MOST);
     REQUIRE(copy(&mapped, 0, data, PIECE) == MAPPED_DONE);
     REQUIRE(write_all(&mapped, data, PART, &copied) == 0);
     REQUIRE(mapped_close(&mapped, &extended));
-    REQUIRE(extended == 100 * MIB + 1 && 512 * status_of(fd).st_blocks <= PART + PAGES);
+    REQUIRE(extended == MOST + 1 && 512 * status_of(fd).st_blocks <= PART + PAGES);
     expect_contents(fd, data, PART);
     close(fd);
     free(data);
@@ -182,20 +185,21 @@ static void stops_where_there_is_no_room(int fd)
 }
 
 /* All is written by pwrite() then. */
-static void stops_at_a_limit(void)
+static void stops_at_a_limit(size_t all)
 {
-    enum { ALL = 30 * MIB };
     const struct rlimit limit = {20 * MIB, 20 * MIB};
     struct mapped mapped;
     uint64_t extended;
     unsigned copied;
-    unsigned char *data = make_data(ALL);
+    unsigned char *data = make_data(all);
     signal(SIGXFSZ, SIG_IGN);
     const int fd = make_file();
     REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    mapped_open(&mapped, fd, ALL);
-    REQUIRE(mapped.at != NULL && copy(&mapped, 0, data, 1) == MAPPED_NOT);
-    REQUIRE(write_all(&mapped, data, ALL, &copied) > 0 && copied == 0);
+    mapped_open(&mapped, fd, all);
+    REQUIRE(mapped.at != NULL);
+    if (mapped.large.at == NULL)
+        REQUIRE(copy(&mapped, 0, data, 1) == MAPPED_NOT);
+    REQUIRE(write_all(&mapped, data, all, &copied) > 0 && copied == 0);
     REQUIRE(mapped_close(&mapped, &extended) && extended == 0);
     expect_contents(fd, data, 19 * MIB);
     close(fd);
@@ -228,11 +232,11 @@ static void writes_more_than_most(bool copies_before)
     if (copies_before)
         REQUIRE(copy(&mapped, 0, data, 1) == MAPPED_DONE);
     mapped.many = true;
-    REQUIRE(!mapped_begin(&mapped, ALL));
+    REQUIRE(mapped_begin(&mapped, MOST, ALL - MOST) == MAPPED_WRITES);
     REQUIRE(pwrite(fd, data + MOST, ALL - MOST, MOST) == ALL - MOST);
     REQUIRE(pthread_create(&thread, NULL, write_pieces, &job) == 0);
     expect_other(&mapped);
-    mapped_end(&mapped, false);
+    mapped_end(&mapped, MAPPED_WRITES, MOST, ALL - MOST);
     REQUIRE(pthread_join(thread, NULL) == 0 && job.refused == 0);
     REQUIRE(mapped_close(&mapped, &extended));
     REQUIRE(status_of(fd).st_size == ALL);
@@ -249,9 +253,10 @@ static void leaves_other_files_alone(void)
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     REQUIRE(fd >= 0);
     mapped_open(&mapped, fd, 1000);
-    REQUIRE(mapped.at == NULL && !mapped_begin(&mapped, 1) && !mapped_begin(&mapped, 2000));
-    mapped_end(&mapped, false);
-    mapped_end(&mapped, false);
+    REQUIRE(mapped.at == NULL && mapped_begin(&mapped, 0, 1) == MAPPED_WRITES &&
+            mapped_begin(&mapped, 0, 2000) == MAPPED_WRITES);
+    mapped_end(&mapped, MAPPED_WRITES, 0, 1);
+    mapped_end(&mapped, MAPPED_WRITES, 0, 2000);
     REQUIRE(mapped_close(&mapped, &extended));
     REQUIRE(extended == 0);
     close(fd);
@@ -287,22 +292,135 @@ static void survives_a_cut(void)
     free(data);
 }
 
+enum { LARGE = 65 * MIB + 13 };
+
+/* Does the system have large pages for files, and memory for some? */
+static bool has_large_pages(void)
+{
+    struct mapped mapped;
+    uint64_t extended;
+    const int fd = make_file();
+    mapped_open(&mapped, fd, LARGE);
+    const enum mapped_turn turn = mapped_begin(&mapped, 0, 1);
+    mapped_end(&mapped, turn, 0, 1);
+    REQUIRE(mapped_close(&mapped, &extended));
+    close(fd);
+    return turn == MAPPED_COPIES_FREELY;
+}
+
+/* Whether they can be had or not, the file has all bytes, and no more pages than it needs when it
+ * has been cut to its size. */
+static void writes_to_large_pages(size_t size, bool ends)
+{
+    struct mapped mapped;
+    uint64_t extended;
+    unsigned copied;
+    unsigned char *data = make_data(size);
+    const int fd = make_file();
+    mapped_open(&mapped, fd, LARGE);
+    REQUIRE(mapped.large.at != NULL);
+    mapped.large.ended = ends;
+    REQUIRE(write_all(&mapped, data, size, &copied) == 0);
+    if (ends)
+        REQUIRE(mapped.large.made == 0);
+    REQUIRE(mapped_close(&mapped, &extended) && extended == LARGE + 1);
+    REQUIRE(ftruncate(fd, (off_t)size) == 0 && 512 * status_of(fd).st_blocks <= (off_t)size + MIB);
+    expect_contents(fd, data, size);
+    close(fd);
+    free(data);
+}
+
+/* One thread, that is, has no use for pages ahead of it; and what it has written is no memory of
+ * the process. */
+static void makes_what_one_thread_needs(void)
+{
+    struct mapped mapped;
+    uint64_t extended;
+    unsigned char *data = make_data(LARGE);
+    const int fd = make_file();
+    mapped_open(&mapped, fd, LARGE);
+    for (size_t at = 0; at < LARGE; at += MIB) {
+        const size_t size = LARGE - at < MIB ? LARGE - at : MIB;
+        const enum mapped_turn turn = mapped_begin(&mapped, at, size);
+        if (turn != MAPPED_WRITES)
+            REQUIRE(mapped_write(&mapped, at, data + at, size) == MAPPED_DONE);
+        else
+            REQUIRE(pwrite(fd, data + at, size, (off_t)at) == (ssize_t)size);
+        mapped_end(&mapped, turn, at, size);
+        REQUIRE(mapped.large.made < at + 8 * MIB);
+    }
+    REQUIRE(mapped_close(&mapped, &extended));
+    expect_contents(fd, data, LARGE);
+    close(fd);
+    free(data);
+}
+
+/* Large pages that are taken away. */
+static void survives_a_cut_of_large_pages(void)
+{
+    struct mapped mapped;
+    uint64_t extended;
+    unsigned char *data = make_data(LARGE);
+    const int fd = make_file();
+    mapped_open(&mapped, fd, LARGE);
+    const enum mapped_turn turn = mapped_begin(&mapped, 0, 2 * MIB);
+    REQUIRE(turn == MAPPED_COPIES_FREELY);
+    REQUIRE(mapped_write(&mapped, 0, data, 2 * MIB) == MAPPED_DONE);
+    REQUIRE(ftruncate(fd, MIB) == 0);
+    REQUIRE(mapped_write(&mapped, 2 * MIB, data, PIECE) == MAPPED_CUT);
+    mapped_end(&mapped, turn, 0, 2 * MIB);
+    /* There are none to be had any more. */
+    REQUIRE(mapped_begin(&mapped, 32 * MIB, PIECE) == MAPPED_WRITES && mapped.large.ended);
+    mapped_end(&mapped, MAPPED_WRITES, 32 * MIB, PIECE);
+    REQUIRE(!mapped_close(&mapped, &extended));
+    expect_contents(fd, data, MIB);
+    close(fd);
+    free(data);
+}
+
+/* A file system that gets full while large pages are made, or nearly. */
+static void fills(int fd, size_t room)
+{
+    const size_t all = room + 24 * MIB;
+    struct mapped mapped;
+    uint64_t extended;
+    unsigned copied;
+    unsigned char *data = make_data(all);
+    mapped_open(&mapped, fd, all);
+    REQUIRE(write_all(&mapped, data, all, &copied) > 0);
+    REQUIRE(mapped_close(&mapped, &extended) && extended == all + 1);
+    expect_contents(fd, data, PIECE);
+    close(fd);
+    free(data);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc > 1) {
+    if (argc > 2) {
         const int fd = open(argv[1], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        const size_t room = strtoul(argv[2], NULL, 10) * MIB;
         REQUIRE(fd >= 0);
-        stops_where_there_is_no_room(fd);
+        if (room < 32 * MIB)
+            stops_where_there_is_no_room(fd);
+        else
+            fills(fd, room);
         return 0;
     }
     survives_a_cut(); /* before the thread lets signals through */
     writes_all(1);
-    writes_all(41 * MIB + 13);
+    writes_all(31 * MIB + 13);
     writes_a_part();
     writes_more_than_most(false);
     writes_more_than_most(true);
     leaves_other_files_alone();
-    stops_at_a_limit();
+    writes_to_large_pages(LARGE, false);
+    writes_to_large_pages(9 * MIB + 5, false);
+    writes_to_large_pages(LARGE, true);
+    makes_what_one_thread_needs();
+    if (has_large_pages())
+        survives_a_cut_of_large_pages();
+    stops_at_a_limit(30 * MIB);
+    stops_at_a_limit(LARGE);
     return 0;
 }
 
