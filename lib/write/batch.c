@@ -5,9 +5,7 @@
 
 #include "core/assert.h"
 #include "core/error.h"
-#include "core/log.h"
 #include "core/memory.h"
-#include "encode/recall.h"
 #include "write/tables.h"
 
 #include <inttypes.h>
@@ -35,8 +33,8 @@ wcodec_status wcodec_write_batch_init(struct wcodec_write_batch *batch, wcodec_e
                : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a batch of tensors");
 }
 
-static void free_coded(const wcodec_allocator *allocator, struct wcodec_write_batch_item *items,
-                       size_t count)
+void wcodec_write_free_coded(const wcodec_allocator *allocator,
+                             struct wcodec_write_batch_item *items, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (items[i].is_coded)
@@ -48,7 +46,7 @@ static void free_coded(const wcodec_allocator *allocator, struct wcodec_write_ba
 
 static void free_items(const wcodec_allocator *allocator, struct wcodec_write_items *set)
 {
-    free_coded(allocator, set->items, set->count);
+    wcodec_write_free_coded(allocator, set->items, set->count);
     wcodec_planned_free(set->planned);
     wcodec_free(allocator, set->items);
     wcodec_free(allocator, set->data);
@@ -64,28 +62,28 @@ void wcodec_write_batch_free(struct wcodec_write_batch *batch)
     free_items(&batch->context->allocator, &batch->pending);
 }
 
-wcodec_status wcodec_write_batch_reserve(struct wcodec_write_batch *batch, uint64_t size, bool keep,
+wcodec_status wcodec_write_batch_reserve(const struct wcodec_write_batch *batch,
+                                         struct wcodec_write_items *items, uint64_t size, bool keep,
                                          wcodec_error *err)
 {
     const wcodec_allocator *allocator = &batch->context->allocator;
     /* A large tensor's memory is not kept for the small ones after it. */
-    bool large = !keep && batch->now.data_capacity > WCODEC_WRITE_BATCH_BYTES &&
-                 batch->now.data_capacity / 2 > size;
-    if (batch->now.data && size <= batch->now.data_capacity &&
-        !large) /* nothing has a pointer too */
+    bool large =
+        !keep && items->data_capacity > WCODEC_WRITE_BATCH_BYTES && items->data_capacity / 2 > size;
+    if (items->data && size <= items->data_capacity && !large) /* nothing has a pointer too */
         return WCODEC_OK;
     if (!keep) {
-        wcodec_free(allocator, batch->now.data);
-        batch->now.data = NULL;
+        wcodec_free(allocator, items->data);
+        items->data = NULL;
     }
-    uint8_t *data = wcodec_realloc_array(allocator, batch->now.data, size, 1);
+    uint8_t *data = wcodec_realloc_array(allocator, items->data, size, 1);
     if (!data) {
-        batch->now.data_capacity = batch->now.data ? batch->now.data_capacity : 0;
+        items->data_capacity = items->data ? items->data_capacity : 0;
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes", size);
     }
     wcodec_prefer_large_pages(allocator, data, (size_t)size);
-    batch->now.data = data;
-    batch->now.data_capacity = size;
+    items->data = data;
+    items->data_capacity = size;
     return WCODEC_OK;
 }
 
@@ -169,91 +167,6 @@ void wcodec_write_note_item_failure(struct wcodec_write_work *w, uint64_t positi
     wcodec_write_note_failure(w, position, status, error);
 }
 
-static void log_lossy(const struct wcodec_write_batch *b,
-                      const struct wcodec_write_batch_item *item)
-{
-    wcodec_context *context = b->context;
-    const char *reason = item->coded.lossless;
-    if (item->coded.recall > 0 && wcodec_log_wants(context, WCODEC_LOG_INFO))
-        wcodec_log(context, WCODEC_LOG_INFO, "tensor \"%.200s\" reaches a recall@%d of %.4f",
-                   item->what.name, (int)WCODEC_RECALL_NEAREST, item->coded.recall);
-    if (b->settings.tables.alone && !item->anchored)
-        return;
-    if (item->weights && !item->lossy && wcodec_lossy_dtype((wcodec_dtype)item->what.dtype))
-        reason = "its name is left out";
-    if (reason && wcodec_log_wants(context, WCODEC_LOG_INFO))
-        wcodec_log(context, WCODEC_LOG_INFO, "tensor \"%.200s\" stays lossless: %s",
-                   item->what.name, reason);
-}
-
-/* Is there one thread for everything? */
-static bool is_alone(const struct wcodec_write_batch *b)
-{
-    return wcodec_context_threads(b->context) == 1;
-}
-
-/* Threads that write what is pending. Each more of them takes longer for its part, which keeps it
- * from coding: four write a file in memory as fast as sixteen. */
-static size_t count_writers(const struct wcodec_write_work *w)
-{
-    const size_t threads = wcodec_context_threads(w->batch->context),
-                 share = w->scratch != 0 ? 1 + (threads - 1) / 5 : threads,
-                 most = w->batch->writers;
-    return most != 0 && most < share ? most : share;
-}
-
-/* What was written has its hashes by now. */
-static void release_pending(struct wcodec_write_batch *b)
-{
-    if (b->pending.count == 0)
-        return;
-    struct wcodec_entry *entries =
-        b->output->index.entries + (b->output->index.entry_count - b->pending.count);
-    for (size_t i = 0; i < b->pending.count; i++)
-        if (b->pending.items[i].is_coded)
-            entries[i].payload_hash = b->pending.items[i].payload_hash;
-    free_coded(&b->context->allocator, b->pending.items, b->pending.count);
-    b->pending.count = 0;
-}
-
-static bool is_delta_without_base(const struct wcodec_write_batch *b,
-                                  const struct wcodec_write_batch_item *item)
-{
-    return b->coder != NULL && b->coder->set_base != NULL && item->is_coded &&
-           item->coded.coding == WCODEC_CODING_DELTA;
-}
-
-static void write_pending(void *argument)
-{
-    struct wcodec_write_work *w = argument;
-    struct wcodec_write_batch *b = w->batch;
-    wcodec_error error = {0};
-    wcodec_status status = WCODEC_OK;
-    const uint64_t begin = wcodec_phase_begin(&b->phases);
-    for (size_t i = 0; i < b->pending.count && status == WCODEC_OK; i++) {
-        struct wcodec_write_batch_item *item = &b->pending.items[i];
-        if (b->settings.lossy != WCODEC_LOSSY_NONE && item->is_coded)
-            log_lossy(b, item);
-        if (is_delta_without_base(b, item))
-            status = b->coder->set_base(b->coder->opaque, &item->coded, &error);
-        if (status != WCODEC_OK)
-            break;
-        if (item->alias != UINT64_MAX)
-            status = wcodec_output_alias(b->output, &item->what, item->alias, &error);
-        else
-            status = wcodec_output_coded(b->output, &item->what, &item->coded, &error);
-    }
-    if (status == WCODEC_OK)
-        status = wcodec_output_write(b->context, b->output, count_writers(w),
-                                     is_alone(b) ? NULL : &b->phases, &error);
-    w->written_ns = wcodec_phase_begin(&b->phases);
-    w->writing_ns = w->written_ns - begin;
-    if (status != WCODEC_OK)
-        wcodec_write_note_failure(w, WCODEC_WRITE_PLACE_WRITE, status, &error);
-    else if (w->is_settled) /* while others are at work */
-        release_pending(b);
-}
-
 /* A stage has ended, which began at that time. Returns the time. */
 static uint64_t end_stage(struct wcodec_write_work *w, uint64_t begin, enum wcodec_phase phase)
 {
@@ -287,6 +200,7 @@ static void prepare_next(void *argument)
         wcodec_write_code(w);
     }
     w->prepared_ns = end_stage(w, begin, WCODEC_PHASE_CODE);
+    wcodec_write_help(w);
 }
 
 static void settle_beside(void *argument)
@@ -294,13 +208,18 @@ static void settle_beside(void *argument)
     struct wcodec_write_work *w = argument;
     settle_stage(w);
     w->prepared_ns = wcodec_phase_begin(&w->batch->phases);
+    wcodec_write_help(w);
 }
 
 /* Writing beside other work takes time as far as it ends later; one thread does it before that. */
 static void end_beside(struct wcodec_write_work *w)
 {
     struct wcodec_phases *p = &w->batch->phases;
-    if (is_alone(w->batch))
+    wcodec_error error = {0};
+    const wcodec_status status = wcodec_output_end(w->batch->output, &error);
+    if (status != WCODEC_OK)
+        wcodec_write_note_failure(w, WCODEC_WRITE_PLACE_WRITE, status, &error);
+    if (wcodec_write_is_alone(w->batch))
         p->shares[WCODEC_PHASE_WRITE] += w->writing_ns;
     else if (p->on && w->written_ns > w->prepared_ns) {
         const uint64_t longer = w->written_ns - w->prepared_ns;
@@ -311,7 +230,10 @@ static void end_beside(struct wcodec_write_work *w)
 static wcodec_status begin_work(struct wcodec_write_work *w, struct wcodec_write_batch *batch,
                                 wcodec_error *err)
 {
-    *w = (struct wcodec_write_work){.batch = batch, .settings = batch->settings};
+    *w = (struct wcodec_write_work){.batch = batch,
+                                    .settings = batch->settings,
+                                    .coming = &batch->now,
+                                    .readers = wcodec_context_threads(batch->context)};
     w->settings.scratch = WCODEC_WRITE_VERIFY_SCRATCH;
     return pthread_mutex_init(&w->lock, NULL) == 0
                ? WCODEC_OK
@@ -352,11 +274,20 @@ static void exchange(struct wcodec_write_batch *b)
     b->ahead = now;
 }
 
-/* While items are coded that were planned, what of the next ones is found out by one thread. */
+static void read_coming(struct wcodec_write_work *w)
+{
+    wcodec_write_read(w);
+    wcodec_write_find_aliases(w);
+}
+
+/* While items are coded that were planned, the next ones are read by some threads, and what of them
+ * is found out by one. */
 static void overlap_task(void *argument, size_t i)
 {
     struct wcodec_write_work *w = argument;
     if (i != 0) {
+        if (!w->is_read)
+            read_coming(w);
         wcodec_write_plan(w);
         return;
     }
@@ -375,25 +306,27 @@ static uint64_t enough(const struct wcodec_write_batch *b, const struct wcodec_w
 static void code_ahead(struct wcodec_write_work *w, uint64_t scratch)
 {
     exchange(w->batch);
+    w->coming = &w->batch->ahead;
     wcodec_write_share_memory(w, scratch);
     wcodec_run(w->batch->context, overlap_task, w, w->plans ? 2 : 1);
 }
 
-/* Beside the writing: read the next items, then code those before them. */
+/* Beside the writing: read the next items while those before them are coded, or where there is no
+ * memory for that now, before. */
 static void prepare_overlapping(void *argument)
 {
     struct wcodec_write_work *w = argument;
     if (!w->is_settled)
         settle_stage(w);
-    uint64_t begin = wcodec_phase_begin(&w->batch->phases);
-    if (w->plans) {
-        wcodec_write_read(w);
-        begin = end_stage(w, begin, WCODEC_PHASE_READ);
-        wcodec_write_find_aliases(w);
-    }
-    if (w->scratch != 0)
+    const uint64_t begin = wcodec_phase_begin(&w->batch->phases);
+    if (w->scratch != 0) {
         code_ahead(w, w->scratch);
-    w->prepared_ns = end_stage(w, begin, WCODEC_PHASE_CODE);
+    } else if (w->plans) {
+        read_coming(w);
+        w->is_read = true;
+    }
+    w->prepared_ns = end_stage(w, begin, w->scratch != 0 ? WCODEC_PHASE_CODE : WCODEC_PHASE_READ);
+    wcodec_write_help(w);
 }
 
 /* Code the items ahead and write what was pending; `next`: the batch's are ahead then. */
@@ -406,12 +339,14 @@ static wcodec_status run_ahead(struct wcodec_write_batch *b, bool next, wcodec_e
     begin_span(b, &b->ahead);
     b->first_entry = b->output->index.entry_count + b->pending.count + b->ahead.count;
     w.plans = next;
+    if (next && b->ahead.count != 0)
+        w.readers = wcodec_write_half(b);
     w.is_settled = wcodec_write_unsettled_size(b) == 0;
     w.scratch = wcodec_write_left_ahead(b, next, wcodec_write_pending_size(b));
-    wcodec_run_beside(b->context, write_pending, prepare_overlapping, &w);
+    wcodec_run_beside(b->context, wcodec_write_pending, prepare_overlapping, &w);
     end_beside(&w);
     if (!atomic_load(&w.failed)) {
-        release_pending(b);
+        wcodec_write_release(b);
         if (!w.is_coded) {
             const uint64_t begin = wcodec_phase_begin(&b->phases);
             code_ahead(&w, enough(b, &b->ahead, wcodec_write_left_ahead(b, next, 0)));
@@ -454,10 +389,10 @@ static wcodec_status run_alone(struct wcodec_write_batch *batch, wcodec_error *e
     w.scratch = batch->now.by_coder
                     ? WCODEC_WRITE_VERIFY_SCRATCH
                     : wcodec_write_left_over(batch, wcodec_write_pending_size(batch));
-    wcodec_run_beside(batch->context, write_pending, prepare_next, &w);
+    wcodec_run_beside(batch->context, wcodec_write_pending, prepare_next, &w);
     end_beside(&w);
     if (!atomic_load(&w.failed)) {
-        release_pending(batch);
+        wcodec_write_release(batch);
         if (!w.is_coded) {
             const uint64_t begin = wcodec_phase_begin(&batch->phases);
             wcodec_write_share_memory(&w,
@@ -503,10 +438,10 @@ wcodec_status wcodec_write_batch_flush(struct wcodec_write_batch *batch, wcodec_
         return status;
     const uint64_t size = wcodec_write_unsettled_size(batch);
     wcodec_cancel_span(batch->settings.cancel, batch->now.begin - size / 10, size / 10, 10);
-    wcodec_run_beside(batch->context, write_pending, settle_beside, &w);
+    wcodec_run_beside(batch->context, wcodec_write_pending, settle_beside, &w);
     end_beside(&w);
     status = end_work(&w, err);
     if (status == WCODEC_OK)
-        release_pending(batch);
+        wcodec_write_release(batch);
     return status;
 }

@@ -114,8 +114,10 @@ uint64_t wcodec_write_batch_beside(const struct wcodec_encode_settings *settings
 wcodec_status wcodec_write_batch_init(struct wcodec_write_batch *batch, wcodec_error *err);
 void wcodec_write_batch_free(struct wcodec_write_batch *batch);
 
-/* Room in `data` for `size` bytes; what is there is kept if `keep` says so. WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_write_batch_reserve(struct wcodec_write_batch *batch, uint64_t size, bool keep,
+/* Room in the items' `data` for `size` bytes; what is there is kept if `keep` says so.
+ * WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_write_batch_reserve(const struct wcodec_write_batch *batch,
+                                         struct wcodec_write_items *items, uint64_t size, bool keep,
                                          wcodec_error *err);
 
 /* Does the coder have an item that begins at `offset` of the source? */

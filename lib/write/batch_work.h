@@ -24,11 +24,16 @@ struct wcodec_write_work {
     wcodec_error error;
     struct wcodec_encode_settings settings; /* with the scratch of one item */
     size_t coders;
-    atomic_size_t next;              /* item */
-    uint64_t read_begin, read_end;   /* of the batch's bytes: what is read and hashed */
-    bool is_coded;                   /* all of the batch */
-    bool is_settled;                 /* all that is pending was, before */
+    atomic_size_t next;                /* item */
+    struct wcodec_write_items *coming; /* what is read: the batch's items, also where they are those
+                                          ahead meanwhile */
+    size_t readers;                    /* threads that read at once */
+    atomic_size_t next_piece;          /* of what is read */
+    uint64_t read_begin, read_end;     /* of their bytes: what is read and hashed */
+    bool is_coded;                     /* all of the batch */
+    bool is_settled;                   /* all that is pending was, before */
     bool plans;                      /* the next items are read and planned while these are coded */
+    bool is_read;                    /* they were read before */
     uint64_t scratch;                /* that is left for coding beside the writing; 0: too little */
     uint64_t writing_ns, written_ns; /* how long it took to write, and when that ended */
     uint64_t prepared_ns;            /* when what was beside it ended */
@@ -48,7 +53,25 @@ static inline bool wcodec_write_may_be_lossy(const struct wcodec_write_batch_ite
     return item->lossy && wcodec_lossy_dtype((wcodec_dtype)item->what.dtype);
 }
 
-/* batch.c: of several threads. */
+/* Is there one thread for everything? */
+static inline bool wcodec_write_is_alone(const struct wcodec_write_batch *b)
+{
+    return wcodec_context_threads(b->context) == 1;
+}
+
+/* Threads that read, which takes as much of the memory's time as of theirs, while others code. */
+static inline size_t wcodec_write_half(const struct wcodec_write_batch *b)
+{
+    const size_t threads = wcodec_context_threads(b->context);
+    return threads < 2 ? 1 : threads / 2;
+}
+
+/* batch.c */
+
+/* Free what the items were coded to. */
+void wcodec_write_free_coded(const wcodec_allocator *allocator,
+                             struct wcodec_write_batch_item *items, size_t count);
+/* Of several threads. */
 void wcodec_write_note_failure(struct wcodec_write_work *w, uint64_t position, wcodec_status status,
                                const wcodec_error *error);
 /* The same, with the tensor's name before what went wrong. */
@@ -75,7 +98,7 @@ void wcodec_write_share_memory(struct wcodec_write_work *w, uint64_t scratch);
 
 /* batch_read.c */
 
-/* Read the batch's bytes, and hash them as part of the original. */
+/* Read what is coming, and hash it as part of the original. */
 void wcodec_write_read(struct wcodec_write_work *w);
 /* In place of reading: the coder has the bytes, and says their hashes. */
 void wcodec_write_look(struct wcodec_write_work *w);
@@ -101,5 +124,14 @@ void wcodec_write_settle_items(struct wcodec_write_work *w, struct wcodec_write_
                                uint64_t position);
 /* Bytes of the last batch that are still to be verified. */
 uint64_t wcodec_write_unsettled_size(const struct wcodec_write_batch *b);
+
+/* batch_write.c */
+
+/* Write what is pending; `work`: a struct wcodec_write_work. */
+void wcodec_write_pending(void *work);
+/* The same beside it, by who has nothing else to do. */
+void wcodec_write_help(struct wcodec_write_work *w);
+/* Be done with what was pending, is written, and has its hashes. */
+void wcodec_write_release(struct wcodec_write_batch *b);
 
 #endif

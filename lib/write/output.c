@@ -598,42 +598,80 @@ wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wco
 struct writing {
     struct wcodec_output *output;
     struct wcodec_phases *phases;
-    atomic_size_t next;
-    atomic_bool failed;
 };
 
 /* Tasks take pieces until none is left. */
 static void write_task(void *argument, size_t i)
 {
-    struct writing *w = argument;
-    const struct wcodec_output *output = w->output;
+    const struct writing *w = argument;
+    struct wcodec_output *output = w->output;
+    const size_t end = atomic_load(&output->piece_end);
     const uint64_t begin = w->phases ? wcodec_phase_begin(w->phases) : 0;
     (void)i;
     for (size_t p;
-         !atomic_load(&w->failed) && (p = atomic_fetch_add(&w->next, 1)) < output->piece_count;) {
+         !atomic_load(&output->failed) && (p = atomic_fetch_add(&output->piece_next, 1)) < end;) {
         struct wcodec_output_piece *piece = &output->pieces[p];
-        piece->error =
+        const int error =
             output->write_at(output->opaque, piece->offset, piece->data, (size_t)piece->size);
-        if (piece->error != 0)
-            atomic_store(&w->failed, true);
+        atomic_store(&piece->error, error);
+        if (error != 0)
+            atomic_store(&output->failed, true);
+        else
+            atomic_fetch_add(&output->pieces_written, 1);
     }
     if (w->phases)
         (void)wcodec_phase_end(w->phases, WCODEC_PHASE_WRITE, begin);
 }
 
+void wcodec_output_begin(struct wcodec_output *output)
+{
+    atomic_store(&output->piece_end, output->piece_count);
+}
+
+void wcodec_output_write_more(wcodec_context *context, struct wcodec_output *output, size_t threads,
+                              struct wcodec_phases *phases)
+{
+    struct writing w = {output, phases};
+    const size_t end = atomic_load(&output->piece_end), next = atomic_load(&output->piece_next),
+                 left = next < end ? end - next : 0;
+    wcodec_run(context, write_task, &w, threads < left ? threads : left);
+}
+
+bool wcodec_output_is_written(const struct wcodec_output *output)
+{
+    return atomic_load(&output->pieces_written) == atomic_load(&output->piece_end);
+}
+
+wcodec_status wcodec_output_check(const struct wcodec_output *output, wcodec_error *err)
+{
+    const size_t end = atomic_load(&output->piece_end);
+    if (!atomic_load(&output->failed))
+        return WCODEC_OK;
+    for (size_t i = 0; i < end; i++) {
+        const int error = atomic_load(&output->pieces[i].error);
+        if (error != 0)
+            return fail_writing(error, output->pieces[i].offset, err);
+    }
+    return wcodec_fail(err, WCODEC_ERROR_IO, "writing has failed before");
+}
+
+wcodec_status wcodec_output_end(struct wcodec_output *output, wcodec_error *err)
+{
+    const wcodec_status status = wcodec_output_check(output, err);
+    WCODEC_ASSERT(status != WCODEC_OK || wcodec_output_is_written(output));
+    output->piece_count = 0;
+    atomic_store(&output->piece_end, 0);
+    atomic_store(&output->piece_next, 0);
+    atomic_store(&output->pieces_written, 0);
+    return status;
+}
+
 wcodec_status wcodec_output_write(wcodec_context *context, struct wcodec_output *output,
                                   size_t threads, struct wcodec_phases *phases, wcodec_error *err)
 {
-    const size_t count = output->piece_count;
-    struct writing w = {.output = output, .phases = phases};
-    if (count == 0)
-        return WCODEC_OK;
-    wcodec_run(context, write_task, &w, threads < count ? threads : count);
-    output->piece_count = 0;
-    for (size_t i = 0; i < count; i++)
-        if (output->pieces[i].error != 0)
-            return fail_writing(output->pieces[i].error, output->pieces[i].offset, err);
-    return WCODEC_OK;
+    wcodec_output_begin(output);
+    wcodec_output_write_more(context, output, threads, phases);
+    return wcodec_output_end(output, err);
 }
 
 /* A file whose base is itself, or needs it, could not be had from anything. */

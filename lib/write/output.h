@@ -12,13 +12,14 @@
 #include "format/index.h"
 #include "io/tree.h"
 #include "encode/encode.h"
+#include <stdatomic.h>
 #include <wcodec/writer.h>
 
 /* Bytes that are not written yet, where they need not be in order. */
 struct wcodec_output_piece {
     const uint8_t *data;
     uint64_t size, offset;
-    int error; /* of the write function */
+    atomic_int error; /* of the write function */
 };
 
 struct wcodec_output {
@@ -29,9 +30,11 @@ struct wcodec_output {
     uint64_t position; /* bytes written, and gathered to be */
     uint8_t *gathered; /* small parts, written together */
     size_t gathered_size;
-    struct wcodec_output_piece *pieces; /* large parts, until wcodec_output_write() */
+    struct wcodec_output_piece *pieces; /* large parts, until they are written */
     size_t piece_count;
     uint64_t piece_room;
+    atomic_size_t piece_end, piece_next, pieces_written; /* of those that may be written */
+    atomic_bool failed;                                  /* one of them could not be */
     uint8_t head[WCODEC_HEAD_SIZE];
     struct wcodec_index index; /* entries so far; index.size is what they decode to */
     uint64_t entry_room;
@@ -105,6 +108,18 @@ wcodec_status wcodec_output_leave(struct wcodec_output *output, const struct wco
  * or to what each thread's time is added. WCODEC_ERROR_IO. */
 wcodec_status wcodec_output_write(wcodec_context *context, struct wcodec_output *output,
                                   size_t threads, struct wcodec_phases *phases, wcodec_error *err);
+
+/* The same in steps: no entries come until the last one. Then all is written, or has failed, when
+ * each call of the second one has returned. */
+void wcodec_output_begin(struct wcodec_output *output);
+/* By any thread, also at the same time; before the first one there is nothing to write. */
+void wcodec_output_write_more(wcodec_context *context, struct wcodec_output *output, size_t threads,
+                              struct wcodec_phases *phases);
+/* Is all that was to be written? From then on nobody needs its bytes. */
+bool wcodec_output_is_written(const struct wcodec_output *output);
+/* What has failed so far, if anything has: WCODEC_ERROR_IO. */
+wcodec_status wcodec_output_check(const struct wcodec_output *output, wcodec_error *err);
+wcodec_status wcodec_output_end(struct wcodec_output *output, wcodec_error *err);
 
 /* Index and tail. Kind, name, mode, mtime and metadata of output->index must be set; hash, size and
  * counts are set here. */

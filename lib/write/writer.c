@@ -156,8 +156,8 @@ static wcodec_status code_later(wcodec_writer *w, const struct wcodec_entry *wha
     uint64_t size = b->now.size + what->size,
              capacity = size < 2 * b->now.data_capacity ? 2 * b->now.data_capacity : size;
     if (status == WCODEC_OK)
-        status = wcodec_write_batch_reserve(b, size <= b->now.data_capacity ? size : capacity, true,
-                                            err);
+        status = wcodec_write_batch_reserve(
+            b, &b->now, size <= b->now.data_capacity ? size : capacity, true, err);
     if (status != WCODEC_OK)
         return status;
     if (what->size != 0)

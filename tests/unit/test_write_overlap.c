@@ -6,6 +6,7 @@
 #include "support_area.h"
 #include "support_model.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,7 +14,8 @@
 enum {
     MANY = 6,
     LARGE = (6 << 20) + 4096, /* two of them are no batch */
-    FIRST = 10
+    FIRST = 10,
+    SMALL_PART = 1 << 16 /* those that are put together have less */
 };
 
 static void add(struct support_model *m, const char *name, const char *dtype, unsigned bits,
@@ -225,6 +227,68 @@ static void test_little_memory(void **state)
     support_model_free(&m);
 }
 
+/* Until three threads write at the same time, nobody has written; or it has taken too long. */
+struct meeting {
+    struct support_area area;
+    pthread_mutex_t lock;
+    pthread_cond_t met;
+    unsigned inside;
+    bool has_met, has_waited;
+};
+
+static int write_together(void *opaque, uint64_t offset, const void *data, size_t size)
+{
+    enum { THREE = 3, SECONDS = 60 };
+    struct meeting *m = opaque;
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += SECONDS;
+    pthread_mutex_lock(&m->lock);
+    m->inside++;
+    if (m->inside == THREE) {
+        m->has_met = true;
+        pthread_cond_broadcast(&m->met);
+    }
+    /* Small parts are written by one thread, before others come. */
+    while (size > SMALL_PART && !m->has_met && !m->has_waited)
+        m->has_waited = pthread_cond_timedwait(&m->met, &m->lock, &end) != 0;
+    m->inside--;
+    pthread_mutex_unlock(&m->lock);
+    return support_area_put(&m->area, offset, data, size);
+}
+
+/* Two of so many threads write while others code; when nothing is left to code, more of them. */
+static void test_helped(void **state)
+{
+    (void)state;
+    struct support_model m;
+    struct support_sink expected;
+    wcodec_encode_options options;
+    struct meeting meeting = {.area = {.left = 1000000}};
+    wcodec_context *context = support_context(MANY, NULL);
+    make_model(&m);
+    FILE *f = make_file(&m);
+    assert_int_equal(compress(context, f, NULL, &expected, NULL), WCODEC_OK);
+    pthread_mutex_init(&meeting.lock, NULL);
+    pthread_cond_init(&meeting.met, NULL);
+    meeting.area.size = expected.size;
+    meeting.area.data = calloc(1, (size_t)expected.size);
+    assert_non_null(meeting.area.data);
+    wcodec_encode_options_init(&options);
+    options.write_at = write_together;
+    assert_int_equal(wcodec_compress_fd(context, fileno(f), NULL, &meeting, &options, NULL, NULL),
+                     WCODEC_OK);
+    assert_true(meeting.has_met && !meeting.has_waited);
+    assert_memory_equal(meeting.area.data, expected.data, expected.size);
+    pthread_cond_destroy(&meeting.met);
+    pthread_mutex_destroy(&meeting.lock);
+    free(meeting.area.data);
+    support_sink_free(&expected);
+    fclose(f);
+    wcodec_context_destroy(context);
+    support_model_free(&m);
+}
+
 struct watcher {
     uint64_t last, stop_at;
 };
@@ -297,8 +361,8 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes), cmocka_unit_test(test_some_overlap),
+        cmocka_unit_test(test_bytes),         cmocka_unit_test(test_some_overlap),
         cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_little_memory),
-        cmocka_unit_test(test_progress)};
+        cmocka_unit_test(test_helped),        cmocka_unit_test(test_progress)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
