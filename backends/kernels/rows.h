@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Rows of a matrix at a fixed rate that stays in the device's memory: neighbouring ones tile by
- * tile, as batches decode them (fixed.h); any others one by one. All was checked before it became
- * resident. */
+ * tile, any others one by one. All was checked before it became resident, so that, other than in
+ * batches (fixed.h), nothing is checked but what memory is read by. */
 #ifndef WCODEC_KERNELS_ROWS_H
 #define WCODEC_KERNELS_ROWS_H
 

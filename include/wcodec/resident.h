@@ -98,7 +98,8 @@ static inline void wcodec_resident_options_init(wcodec_resident_options *options
  * context; the reader may be closed before. On failure nothing is left. Where they stay in a
  * device's memory, tensors are loaded as by wcodec_load(), to where they stay; matrices by way of
  * four pieces of it, of 128 MiB or one matrix each, from where the device codes them, decodes that
- * again and compares. A device that cannot code gets what the CPU makes, one by one.
+ * again and compares. A device that cannot code gets what the CPU makes, one by one. Up to 512 MiB
+ * of pinned memory stay with the context for the next load, as those of wcodec_load() do.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO,
  * WCODEC_ERROR_CORRUPT, WCODEC_ERROR_NEWER, WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED,

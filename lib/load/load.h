@@ -184,6 +184,7 @@ struct wcodec_load_work {
     atomic_bool stop;
     struct wcodec_staging_owner owner;
     atomic_uint_fast64_t done, coded, by_cpu, batches;
+    atomic_bool passed; /* what all queues wait for first is done */
 };
 
 struct wcodec_load_slot {
@@ -197,6 +198,7 @@ struct wcodec_load_slot {
     struct wcodec_job *jobs; /* as many as parts */
     struct wcodec_job_result *results;
     bool busy;                              /* given to the device and not yet waited for */
+    bool doubtful;                          /* a wait for the queue failed */
     struct wcodec_load_request *passing_to; /* whose queue `passing` is: one of its device, for
                                                copies through the host */
     struct wcodec_queue *passing;

@@ -42,8 +42,10 @@ wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcod
         slot->queue = wcodec_keep_take_queue(&q->device->keep);
     if (status == WCODEC_OK && slot->queue == NULL)
         status = b->queue_create(q->device->device, &slot->queue, err);
-    if (status == WCODEC_OK && work->after != NULL)
+    if (status == WCODEC_OK && work->after != NULL) {
         status = b->queue_after(slot->queue, work->after, err);
+        slot->doubtful = status != WCODEC_OK;
+    }
     if (status != WCODEC_OK)
         wcodec_load_slot_free(slot);
     return status;
@@ -53,6 +55,7 @@ wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcod
 static wcodec_status drain(struct wcodec_load_slot *slot, wcodec_error *err)
 {
     wcodec_status status = WCODEC_OK;
+    const bool given = slot->event != NULL || slot->busy;
     if (slot->event != NULL) {
         status = backend_of(slot)->event_wait(slot->event, err);
         backend_of(slot)->event_destroy(slot->event);
@@ -64,7 +67,21 @@ static wcodec_status drain(struct wcodec_load_slot *slot, wcodec_error *err)
         status = status == WCODEC_OK ? waited : status;
     }
     slot->busy = false;
+    if (status != WCODEC_OK)
+        slot->doubtful = true;
+    else if (given)
+        atomic_store(&slot->work->passed, true);
     return status;
+}
+
+/* Has its queue nothing to do, so that others may have it? One that was given nothing may still
+ * wait for the caller's. */
+static bool is_idle(struct wcodec_load_slot *slot)
+{
+    const struct wcodec_load_work *work = slot->work;
+    return drain(slot, NULL) == WCODEC_OK && !slot->doubtful &&
+           (work->after == NULL || atomic_load(&work->passed)) &&
+           !atomic_load(&work->request->device->lost);
 }
 
 static void end_batch(struct wcodec_load_slot *slot)
@@ -78,7 +95,7 @@ void wcodec_load_slot_free(struct wcodec_load_slot *slot)
 {
     const wcodec_allocator *allocator = &slot->work->request->context->allocator;
     struct wcodec_opened *device = slot->work->request->device;
-    const bool idle = drain(slot, NULL) == WCODEC_OK && !atomic_load(&device->lost);
+    const bool idle = is_idle(slot);
     end_batch(slot);
     wcodec_load_passing_end(slot);
     if (slot->piece.parts != NULL)

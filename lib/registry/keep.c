@@ -78,7 +78,7 @@ void wcodec_keep_free(struct wcodec_keep *k, const struct wcodec_backend *backen
 bool wcodec_keep_empty(struct wcodec_keep *k, const struct wcodec_backend *backend)
 {
     pthread_mutex_lock(&k->lock);
-    const bool any = k->count > 0;
+    const bool any = k->count > 0 || k->queue_count > 0;
     while (k->queue_count > 0)
         backend->queue_destroy(k->queues[--k->queue_count]);
     while (k->count > 0)

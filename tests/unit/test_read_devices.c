@@ -242,6 +242,60 @@ static void test_loads(void **state)
     support_loaded_free(&loaded);
 }
 
+static bool refused;
+
+/* Bytes of the file in memory, until they are refused. */
+static int64_t read_at(void *opaque, uint64_t offset, size_t size, void *dst, wcodec_error *err)
+{
+    const struct support_sink *sink = opaque;
+    (void)err;
+    if (refused)
+        return -1;
+    memcpy(dst, sink->data + offset, size);
+    return (int64_t)size;
+}
+
+/* A queue that waits for the caller's, and was given nothing, is nobody else's. */
+static void test_waiting(void **state)
+{
+    struct support_loaded loaded;
+    struct lines lines;
+    wcodec_reader *reader;
+    wcodec_load_options options;
+    wcodec_tensor_info info;
+    wcodec_error err = {0};
+    enum { LOADS = 3 };
+    (void)state;
+    setenv("WCODEC_FAKE", "", 1);
+    support_loaded_make(&loaded, support_seed());
+    const wcodec_io io = {.read_at = read_at, .opaque = &loaded.sink, .size = loaded.sink.size};
+    for (int waits = 0; waits < 2; waits++) {
+        wcodec_context *context = make_context("fake", 0, &lines);
+        wcodec_load_item item = {.size = 0};
+        refused = false;
+        assert_int_equal(wcodec_reader_open_io(context, &io, 1, &reader, &err), WCODEC_OK);
+        assert_int_equal(wcodec_reader_find(reader, "large", &item.tensor, &err), WCODEC_OK);
+        assert_int_equal(wcodec_reader_tensor(reader, item.tensor, &info, &err), WCODEC_OK);
+        uint8_t *out = malloc(info.size);
+        item.destination = (uintptr_t)out;
+        item.size = info.size;
+        wcodec_load_options_init(&options);
+        options.streams = 1;
+        options.use_queue = waits;
+        options.queue = 1;
+        refused = true;
+        for (unsigned i = 0; i < LOADS; i++)
+            assert_int_equal(wcodec_load(reader, &item, 1, &options, NULL, &err), WCODEC_ERROR_IO);
+        free(out);
+        wcodec_reader_close(reader);
+        wcodec_context_destroy(context);
+        /* That of the stream, and those of the caller, which the fake device makes, too. */
+        assert_int_equal(lines.queues, waits ? 2 * LOADS : 1);
+    }
+    refused = false;
+    support_loaded_free(&loaded);
+}
+
 static unsigned freed[3];
 
 static void free_number(struct wcodec_memory *memory)
@@ -309,8 +363,9 @@ int main(void)
 {
     if (!support_load_plugin(NULL))
         return 77;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_steps),
-                                       cmocka_unit_test(test_loads), cmocka_unit_test(test_kept),
-                                       cmocka_unit_test(test_cpu_instead)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kinds), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_loads), cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_kept),  cmocka_unit_test(test_cpu_instead)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
