@@ -237,6 +237,7 @@ def models():
     put("model", "index of pytorch", folder(("x-1.bin.wcodec", bytes([3]), 1), ("pytorch_model.bin.index.json", b'{"weight_map":{"d":"x-1.bin"}}', 0)))
     put("model", "twice", folder(one, ("y.safetensors.wcodec", bytes([0]), 1)))
     put("model", "out of the folder", folder(one, ("model.safetensors.index.json", b'{"weight_map":{"a":"../x-1.safetensors"}}', 0)))
+    put("model", "two indexes", folder(("x.safetensors.index.json", index, 0), ("y.safetensors.index.json", index, 0)))
     put("model", "no shard", folder(("z.safetensors.index.json", index, 0)))
     put("model", "forms", folder(one, ("x.gguf.wcodec", bytes([4]), 1), ("x.npz.wcodec", bytes([5]), 1)))
 

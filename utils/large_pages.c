@@ -65,20 +65,21 @@ static uint64_t end_of(const struct large_pages *p, size_t step)
     return end < p->size ? end : p->size;
 }
 
-/* Is there room for all that can be made at the same time? Else a step would fail because of one
- * after it, of which it is not known whether it is needed. */
-static bool has_room(const struct large_pages *p)
+/* Is there room for all that is made at the same time, and may be made ahead? Else a step would
+ * fail because of one after it, of which it is not known whether it is needed. */
+static bool has_room(const struct large_pages *p, size_t making)
 {
     struct statvfs fs;
     return fstatvfs(p->fd, &fs) == 0 &&
-           (fs.f_blocks == 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= (AHEAD + 2) * STEP);
+           (fs.f_blocks == 0 ||
+            (uint64_t)fs.f_bavail * fs.f_frsize >= (uint64_t)(making + AHEAD + 1) * STEP);
 }
 
 /* What is to become a large page has one small page at least. */
-static bool make(const struct large_pages *p, size_t step)
+static bool make(const struct large_pages *p, size_t step, size_t making)
 {
     const uint64_t begin = (uint64_t)step * STEP, end = end_of(p, step);
-    if (!has_room(p))
+    if (!has_room(p, making))
         return false;
     for (uint64_t at = begin; at < end; at += LARGE_PAGE)
         if (madvise(p->at + at, SMALL_PAGE, MADV_POPULATE_WRITE) != 0)
@@ -98,12 +99,14 @@ static void make_next(struct large_pages *p)
 {
     const size_t step = p->next++;
     p->steps[step].state = MAKING;
+    const size_t making = ++p->making;
     pthread_mutex_unlock(&p->mutex);
     const uint64_t begin = now_ns();
-    const bool made = make(p, step);
+    const bool made = make(p, step, making);
     const uint64_t spent = now_ns() - begin;
     pthread_mutex_lock(&p->mutex);
     p->steps[step].state = made ? LARGE : SMALL;
+    p->making--;
     p->spent_ns += spent;
     p->made += STEP;
     p->ended = p->ended || !made ||

@@ -26,6 +26,7 @@ struct large_pages {
     struct large_step *steps;
     size_t count;
     size_t next;             /* the first step that nobody has begun */
+    size_t making;           /* steps that are made now */
     uint64_t made, spent_ns; /* bytes, and how long that took */
     pthread_t opener;
     bool many;  /* other threads write, too */

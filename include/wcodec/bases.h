@@ -56,7 +56,9 @@ WCODEC_API wcodec_status wcodec_bases_add_path(wcodec_bases *bases, const char *
  * those that these need in turn. They are found by what they hold, not by names: among files that
  * end in .wcodec by the hash in their index; of others only those are read, for their hash, and
  * once for each set, that have the size of the original that is looked for, and tensors as it must
- * have. Tensors are not coded against what is found so.
+ * have. Tensors are not coded against what is found so. A folder that was looked through last and
+ * has not changed since is not read again for a second, or ten times what reading it took, at most
+ * a minute: until then a file in it that is written where it is may not be found.
  * folder: NULL for the folders of the reader's files. reader: NULL for what the bases themselves
  * need, for encoding against one that is a delta. That something is not found is no failure here.
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO. */

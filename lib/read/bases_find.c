@@ -53,6 +53,7 @@ static wcodec_status add(struct search *s, struct wcodec_listed *listed,
     wcodec_status status = f != NULL
                                ? wcodec_base_open(b, listed->path, by, f, err)
                                : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a base");
+    listed->useless = status == WCODEC_ERROR_CORRUPT;
     if (status == WCODEC_OK && !listed->coded) {
         listed->hashed = true;
         memcpy(listed->hash, f->hash, sizeof listed->hash);
@@ -80,6 +81,8 @@ static wcodec_status add_original(struct search *s, const struct wcodec_index *b
     for (uint64_t i = 0; i < count && status == WCODEC_OK; i++) {
         if (wcodec_bases_by_hash(s->bases, d->base) != NULL)
             break;
+        if (files[i].useless)
+            continue;
         if (!files[i].hashed || memcmp(files[i].hash, d->base, 16) == 0)
             status = add(s, &files[i], by, d, err);
     }

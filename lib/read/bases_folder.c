@@ -15,9 +15,9 @@
 
 /* ns that a folder is held for what it was: a file that is written where it is does not change its
  * folder's time. */
-static const uint64_t known_for = 1000000000;
+static const uint64_t known_for = 1000000000, known_for_most = 60000000000;
 /* ns that the folder's last change must be old for the next one to have another time. */
-static const int64_t settled_after = 100000000;
+static const long settled_after = 100000000;
 
 static char *join_path(const wcodec_allocator *allocator, const char *folder, const char *name)
 {
@@ -139,19 +139,21 @@ static wcodec_status look_at_coded(struct wcodec_bases *b, struct wcodec_listed 
 static bool is_known(const struct wcodec_base_folder *folder, const char *path,
                      const struct stat *now)
 {
-    const uint64_t age = wcodec_clock_ns() - folder->read_at;
+    const uint64_t age = wcodec_clock_ns() - folder->read_at, wanted = 10 * folder->read_for,
+                   most = wanted < known_for ? known_for : wanted;
     return folder->path != NULL && strcmp(folder->path, path) == 0 &&
            wcodec_base_is_same(&folder->identity, now) && folder->read_at != 0 &&
-           age <= (folder->read_for > known_for / 10 ? 10 * folder->read_for : known_for);
+           age <= (most < known_for_most ? most : known_for_most);
 }
 
 /* Would another change of what has this time show in it? */
 static bool is_settled(const struct stat *st)
 {
     struct timespec now;
-    return clock_gettime(CLOCK_REALTIME, &now) == 0 &&
-           (int64_t)(now.tv_sec - st->st_mtim.tv_sec) * 1000000000 + now.tv_nsec -
-                   st->st_mtim.tv_nsec >
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0 || now.tv_sec < st->st_mtim.tv_sec)
+        return false;
+    return now.tv_sec - st->st_mtim.tv_sec > 1 ||
+           (now.tv_sec - st->st_mtim.tv_sec) * 1000000000L + now.tv_nsec - st->st_mtim.tv_nsec >
                settled_after;
 }
 

@@ -14,6 +14,7 @@ struct wcodec_listed {
     uint64_t size; /* of the original, once that is known, else of the file */
     bool coded;    /* a .wcodec file, whose index was read */
     bool hashed;   /* then the hash is known */
+    bool useless;  /* no file of tensors */
     bool has_deltas;
     uint8_t hash[16];
 };
