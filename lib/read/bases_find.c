@@ -70,16 +70,18 @@ static wcodec_status add(struct search *s, struct wcodec_listed *listed,
     return status;
 }
 
-/* Among files that are not compressed, which are read for their hashes. */
+/* Among files that are not compressed, which are read for their hashes. end: only those whose names
+ * come before it; NULL: all. */
 static wcodec_status add_original(struct search *s, const struct wcodec_index *by,
-                                  const struct wcodec_delta *d, wcodec_error *err)
+                                  const struct wcodec_delta *d, const char *end, wcodec_error *err)
 {
     uint64_t count;
     struct wcodec_listed *files =
         wcodec_base_folder_others(&s->bases->folder, d->base_size, &count);
     wcodec_status status = WCODEC_OK;
     for (uint64_t i = 0; i < count && status == WCODEC_OK; i++) {
-        if (wcodec_bases_by_hash(s->bases, d->base) != NULL)
+        if (wcodec_bases_by_hash(s->bases, d->base) != NULL ||
+            (end != NULL && strcmp(files[i].path, end) > 0))
             break;
         if (files[i].useless)
             continue;
@@ -89,23 +91,20 @@ static wcodec_status add_original(struct search *s, const struct wcodec_index *b
     return status;
 }
 
-/* One that is a delta itself is taken only where there is no other, and exchanged for another
- * .wcodec file of the same original. */
+/* The first by name that is no delta itself. One that is is taken only where there is no other, and
+ * exchanged for another .wcodec file of the same original. */
 static wcodec_status find_base(struct search *s, const struct wcodec_index *by,
                                const struct wcodec_delta *d, wcodec_error *err)
 {
     const struct wcodec_base_file *known = wcodec_bases_by_hash(s->bases, d->base);
     struct wcodec_listed *coded =
         wcodec_base_folder_coded(&s->bases->folder, d->base, d->base_size);
+    const bool alone = coded != NULL && !coded->has_deltas;
     wcodec_status status = WCODEC_OK;
-    if (known != NULL && !known->has_deltas)
-        return WCODEC_OK;
     if (known != NULL)
-        return coded != NULL && !coded->has_deltas ? add(s, coded, NULL, d, err) : WCODEC_OK;
-    if (coded != NULL && !coded->has_deltas)
-        status = add(s, coded, NULL, d, err);
-    if (status == WCODEC_OK && !s->coded_only && wcodec_bases_by_hash(s->bases, d->base) == NULL)
-        status = add_original(s, by, d, err);
+        return known->has_deltas && alone ? add(s, coded, NULL, d, err) : WCODEC_OK;
+    if (!s->coded_only)
+        status = add_original(s, by, d, alone ? coded->path : NULL, err);
     if (status == WCODEC_OK && coded != NULL && wcodec_bases_by_hash(s->bases, d->base) == NULL)
         status = add(s, coded, NULL, d, err);
     return status;
