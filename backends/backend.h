@@ -61,7 +61,8 @@
  * recurrent units over sequences. 19: elements that differ are coded in streams; leaves in two
  * places. 20: search in coded vectors. 21: recurrent units by tensor cores. 22: products of many
  * vectors have room to work in. 23: operands of rows that anchors are found for have a centre. 24:
- * backends say how many vectors of y = x W pay. 25: rollouts of many starts. */
+ * backends say how many vectors of y = x W pay. 25: rollouts of many starts. 26:
+ * rows that anchors are found for come part by part. */
 #define WCODEC_BACKEND_ABI 26u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the

@@ -126,10 +126,14 @@ static wcodec_status widen(struct wcodec_vectors_work *work, wcodec_error *err)
         work->largest = largest > work->largest ? largest : work->largest;
         if (row == work->n)
             continue;
-        float value;
-        while (fabsf(value = wcodec_vectors_element(work->from->dtype, work->from->data,
+        float value = 0;
+        while (j < work->d &&
+               fabsf(value = wcodec_vectors_element(work->from->dtype, work->from->data,
                                                     row * work->d + j)) <= 65504)
             j++;
+        if (j == work->d)
+            return wcodec_fail(err, WCODEC_ERROR_USAGE, "row %zu was changed while it was read",
+                               row);
         const char *what = value != value ? "NaN"
                            : isinf(value) ? "infinite"
                                           : "beyond 65504, which anchors of F16 cannot be";
