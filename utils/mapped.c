@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/mapped.h"
+#include "utils/lost_pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,10 +46,13 @@ static void release(struct mapped *m)
  */
 static _Thread_local sigjmp_buf *volatile rescue;
 
-static void note_fault(int number)
+static void note_fault(int number, siginfo_t *info, void *context)
 {
+    (void)context;
     if (rescue != NULL)
         siglongjmp(*rescue, 1);
+    if (lost_pages_replace(info->si_addr))
+        return;
     /* Of something else: the instruction is repeated, and ends the process. */
     signal(number, SIG_DFL);
 }
@@ -105,7 +109,7 @@ void mapped_open(struct mapped *m, int fd, uint64_t most)
     if (most == 0 || most > SIZE_MAX - LARGE_PAGE || most >= INT64_MAX ||
         !mapped_is_in_memory(fd) || !map(m, most))
         return;
-    struct sigaction action = {.sa_handler = note_fault};
+    struct sigaction action = {.sa_flags = SA_SIGINFO, .sa_sigaction = note_fault};
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, NULL);
     pthread_mutex_init(&m->mutex, NULL);

@@ -7,12 +7,14 @@
 #include "utils/signals.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct course {
     struct app *app;
+    const struct vectors_rows *rows;
     const char *name;
     bool lines; /* of JSON */
     wcodec_vectors_iteration last;
@@ -43,7 +45,16 @@ static int note_iteration(void *opaque, const wcodec_vectors_iteration *now)
                " changes, %" PRIu64 " anchors",
                course->name, now->iteration, now->energy, now->temperature, now->changes,
                now->anchors);
-    return signals_pending();
+    return signals_pending() || vectors_rows_lost(course->rows);
+}
+
+/* After the library's error or without one: are the vectors good? */
+static bool check_training(struct app *app, const struct vectors_rows *rows,
+                           const struct course *course)
+{
+    return vectors_rows_check(app, rows) &&
+           (isfinite(course->last.energy) ||
+            app_fail(app, EXIT_FAILED, "%s: the energy of its anchors is not finite", rows->name));
 }
 
 /* NULL: reported. */
@@ -63,7 +74,11 @@ static wcodec_vectors *train(struct app *app, const struct vectors_rows *rows,
     progress_end(&app->progress);
     if (status == WCODEC_ERROR_CANCELLED && app->stdout_error)
         app_keep_exit_code(app, EXIT_FAILED); /* said where the program ends */
-    else if (status != WCODEC_OK)
+    else if (!(status == WCODEC_ERROR_CANCELLED && signals_pending()) &&
+             !check_training(app, rows, course)) {
+        wcodec_vectors_destroy(vectors);
+        vectors = NULL;
+    } else if (status != WCODEC_OK)
         app_fail_status(app, rows->name, &err);
     return vectors;
 }
@@ -84,7 +99,7 @@ static void note_result(struct app *app, const struct vectors_rows *rows,
 wcodec_vectors *vectors_find_anchors(struct app *app, const struct vectors_rows *rows)
 {
     enum { MANY = 39 }; /* vectors an anchor */
-    struct course course = {.app = app, .name = rows->name};
+    struct course course = {.app = app, .rows = rows, .name = rows->name};
     wcodec_vectors_options *o = &app->options.train;
     if (!app->options.anchors_given && o->anchors > rows->rows.count / MANY)
         o->anchors = rows->rows.count < MANY ? 1 : rows->rows.count / MANY;
@@ -109,7 +124,7 @@ void vectors_train(struct app *app)
         return;
     const struct input *input = &rows.file.input;
     if (vectors_files_open(app, o->output, input->fd >= 0 ? &input->stat : NULL, &files)) {
-        struct course course = {.app = app, .name = rows.name, .lines = o->json};
+        struct course course = {.app = app, .rows = &rows, .name = rows.name, .lines = o->json};
         wcodec_vectors *vectors = train(app, &rows, &course);
         output_attributes_narrow_by(&attributes, input, rows.file.reader);
         if (vectors && vectors_files_write(app, vectors, &attributes, &files))

@@ -25,6 +25,11 @@ bool vectors_rows_open(struct app *app, const char *path, struct vectors_rows *r
 /* That of --rerank: by its name, or NULL: the only one. */
 bool vectors_rows_open_original(struct app *app, const char *path, const char *tensor,
                                 struct vectors_rows *rows);
+/* Rows that are left in their file: were they the same until now? After they were used, and before
+ * what is made of them gets its name. False: reported. */
+bool vectors_rows_check(struct app *app, const struct vectors_rows *rows);
+/* Was the file of such rows cut short? Zeros stand for what is gone. */
+bool vectors_rows_lost(const struct vectors_rows *rows);
 void vectors_rows_close(struct vectors_rows *rows);
 
 enum { VECTORS_FILES = 3 };

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/convert_list.h"
+#include "utils/lost_pages.h"
 #include "utils/partial.h"
 #include "utils/signals.h"
 #include "utils/text.h"
@@ -131,6 +132,10 @@ static bool map_item(const struct app *app, const struct convert_item *item,
                        (off_t)(info.file_offset - before));
     if (at == MAP_FAILED)
         return false;
+    if (!lost_pages_watch(at, size)) {
+        munmap(at, size);
+        return false;
+    }
     rows->mapped = at;
     rows->mapped_size = size;
     rows->data = at + before;
@@ -190,11 +195,25 @@ bool vectors_rows_open_original(struct app *app, const char *path, const char *t
     return open_rows(app, path, true, tensor, rows);
 }
 
+bool vectors_rows_lost(const struct vectors_rows *rows)
+{
+    return rows->mapped && lost_pages_any(rows->mapped);
+}
+
+bool vectors_rows_check(struct app *app, const struct vectors_rows *rows)
+{
+    if (vectors_rows_lost(rows))
+        return app_fail(app, EXIT_FAILED, "%s: the file was cut short while it was read",
+                        rows->file.input.name);
+    return !rows->mapped || tensor_file_check(app, &rows->file);
+}
+
 void vectors_rows_close(struct vectors_rows *rows)
 {
-    if (rows->mapped)
+    if (rows->mapped) {
+        lost_pages_end(rows->mapped);
         munmap(rows->mapped, rows->mapped_size);
-    else
+    } else
         free(rows->data);
     tensor_file_close(&rows->file);
     free(rows->name);

@@ -4,6 +4,7 @@
 /* wcodec vectors info, evaluate and export. */
 #include "utils/json.h"
 #include "utils/safetensors.h"
+#include "utils/signals.h"
 #include "utils/text.h"
 #include "utils/vectors.h"
 
@@ -144,6 +145,8 @@ static void evaluate(struct app *app, const char *name, const wcodec_vectors *ve
     const wcodec_status status = wcodec_vectors_evaluate(
         app->context, vectors, &rows->rows, queries, nearest, &progress, &quality, &err);
     progress_end(&app->progress);
+    if (!signals_pending() && !vectors_rows_check(app, rows))
+        return;
     if (status == WCODEC_OK)
         print_quality(app, name, &quality, nearest);
     else

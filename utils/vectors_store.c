@@ -68,7 +68,8 @@ static void compress(struct app *app, const struct vectors_rows *rows, struct ou
     output_attributes_narrow_by(&attributes, &rows->file.input, rows->file.reader);
     if (status != WCODEC_OK)
         output_fail(app, output, rows->name, &err);
-    else if (!signals_pending() && output_commit(app, output, &attributes))
+    else if (!signals_pending() && vectors_rows_check(app, rows) &&
+             output_commit(app, output, &attributes))
         note_report(app, output->name, &report, NULL);
 }
 
@@ -140,6 +141,8 @@ static void add(struct app *app, const char *store, const struct vectors_rows *r
     umask(mask);
     progress_end(&app->progress);
     wcodec_vectors_destroy(vectors);
+    if (!signals_pending() && !vectors_rows_check(app, rows))
+        return;
     if (status == WCODEC_OK)
         note_report(app, store, &report, &first_id);
     else

@@ -40,7 +40,8 @@ typedef struct wcodec_vector_rows {
     /** Elements of a row, d: 1 to 65536. */
     uint64_t dimensions;
     /** count * dimensions elements, at any address. They must be finite and, since anchors are F16,
-     * at most 65504 in magnitude. */
+     * at most 65504 in magnitude, and must not change during a call: of rows that do, as those of a
+     * mapped file that is written to, what is found is not theirs. */
     const void *data;
     /** 0. */
     uint64_t reserved[4];

@@ -11,7 +11,14 @@ int wcodec_thread_start_by(wcodec_thread_create *create, pthread_t *thread, void
 {
     sigset_t all, before;
     pthread_attr_t attributes;
+    /* Ones that a thread causes itself are its own: the kernel would end a process that blocks
+     * them.
+     */
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
     if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
         return EAGAIN;
     int error = pthread_attr_init(&attributes);

@@ -213,6 +213,26 @@ says 'rows are read as they are wanted'
 for part in idx anchors.bin assign.bin; do same whole.$part apart.$part; done
 "$WCODEC" vectors train -q --anchors=6 --memory-limit=1000000 -o x long.npy 2>err; is $? 1; says 'more than the limit of memory'
 missing x.idx x.anchors.bin x.assign.bin
+# A file that is cut short, or written to, after the first iteration: an error, and no files.
+cat >change.py <<'PY'
+import os, subprocess, sys
+name = sys.argv[2]
+run = subprocess.Popen(sys.argv[3:], stdout=subprocess.PIPE)
+run.stdout.readline()
+if sys.argv[1] == "cut":
+    os.truncate(name, 4096)
+else:
+    os.utime(name, (1, 1))
+run.stdout.read()
+sys.exit(run.wait() if run.returncode is None or run.returncode >= 0 else 99)
+PY
+cp long.npy cut.npy; cp small.npy changed.npy
+"$PYTHON" change.py cut cut.npy "$WCODEC" vectors train --json --tolerance=0 --max-iterations=1000 --anchors=64 --memory-limit=2150000 -o x cut.npy 2>err
+is $? 1; says 'cut.npy: the file was cut short'
+# shellcheck disable=SC2086
+"$PYTHON" change.py write changed.npy "$WCODEC" vectors train $endless --max-iterations=1000 --anchors=6 --memory-limit=250000 -o x changed.npy 2>err
+is $? 1; says 'changed.npy: the file was changed'
+missing x.idx x.anchors.bin x.assign.bin; clean
 if [ -w /dev/full ]; then
     "$WCODEC" vectors info set >/dev/full 2>err; is $? 1; says 'standard output'
 fi

@@ -1,0 +1,91 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "utils/lost_pages.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { WATCHED = 4 };
+
+static struct {
+    _Atomic(uintptr_t) begin; /* 0: none; set last, for the handler */
+    _Atomic(uintptr_t) end;
+    atomic_bool lost;
+} watched[WATCHED];
+
+static _Atomic(uintptr_t) page_size;
+
+bool lost_pages_replace(void *address)
+{
+    const uintptr_t at = (uintptr_t)address, page = atomic_load(&page_size);
+    const int error = errno;
+    for (size_t i = 0; i < WATCHED; i++) {
+        const uintptr_t begin = atomic_load(&watched[i].begin), end = atomic_load(&watched[i].end);
+        if (begin == 0 || at < begin || at >= end)
+            continue;
+        unsigned char *first = (unsigned char *)address - at % page;
+        atomic_store(&watched[i].lost, true);
+        const bool good =
+            mmap(first, (size_t)(end - (uintptr_t)first), PROT_READ,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+        errno = error;
+        return good;
+    }
+    return false;
+}
+
+static void note_fault(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    /* Of something else: the instruction is repeated, and ends the process. */
+    if (!lost_pages_replace(info->si_addr))
+        signal(number, SIG_DFL);
+}
+
+/* A handler that is there calls lost_pages_replace(). */
+static bool catch_faults(void)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO, .sa_sigaction = note_fault}, before;
+    sigset_t faults;
+    sigemptyset(&action.sa_mask);
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGBUS);
+    if (pthread_sigmask(SIG_UNBLOCK, &faults, NULL) != 0 || sigaction(SIGBUS, NULL, &before) != 0)
+        return false;
+    return (before.sa_flags & SA_SIGINFO) != 0 || sigaction(SIGBUS, &action, NULL) == 0;
+}
+
+bool lost_pages_watch(void *at, size_t size)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+    size_t i = 0;
+    while (i < WATCHED && atomic_load(&watched[i].begin) != 0)
+        i++;
+    if (i == WATCHED || page <= 0 || !catch_faults())
+        return false;
+    atomic_store(&page_size, (uintptr_t)page);
+    atomic_store(&watched[i].lost, false);
+    atomic_store(&watched[i].end, (uintptr_t)at + size);
+    atomic_store(&watched[i].begin, (uintptr_t)at);
+    return true;
+}
+
+bool lost_pages_any(const void *at)
+{
+    for (size_t i = 0; i < WATCHED; i++)
+        if (atomic_load(&watched[i].begin) == (uintptr_t)at)
+            return atomic_load(&watched[i].lost);
+    return false;
+}
+
+void lost_pages_end(const void *at)
+{
+    for (size_t i = 0; i < WATCHED; i++)
+        if (atomic_load(&watched[i].begin) == (uintptr_t)at)
+            atomic_store(&watched[i].begin, 0);
+}
