@@ -260,7 +260,7 @@ static wcodec_status put_merged(const struct wcodec_device_search *s, struct wco
 }
 
 /* Part after part, in as many as fit; where the device has no room for the smallest of them, it is
- * not tried again. */
+ * not tried again. What the limit of memory forbids is of these queries: fewer may do. */
 static wcodec_status run_cut(struct wcodec_held_vectors *r,
                              const struct wcodec_device_search *search, struct wcodec_hit *merged,
                              struct wcodec_vectors_segment *segments, bool *done, wcodec_error *err)
@@ -286,7 +286,10 @@ static wcodec_status run_cut(struct wcodec_held_vectors *r,
         if (!is_too_large(status) || parts * PART_LEAST >= places_of(store))
             break;
     }
-    r->parts = is_too_large(status) ? 0 : parts;
+    if (status == WCODEC_ERROR_MEMORY)
+        r->parts = 0;
+    else if (status != WCODEC_ERROR_LIMIT)
+        r->parts = parts;
     if (status == WCODEC_OK)
         return *done ? put_merged(search, merged, err) : WCODEC_OK;
     *done = false;
