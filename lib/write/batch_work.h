@@ -36,6 +36,7 @@ struct wcodec_write_work {
     bool is_read;                    /* they were read before */
     uint64_t scratch;                /* that is left for coding beside the writing; 0: too little */
     uint64_t writing_ns, written_ns; /* how long it took to write, and when that ended */
+    atomic_bool helps;               /* who has prepared has come to help with writing */
     uint64_t prepared_ns;            /* when what was beside it ended */
 };
 

@@ -54,6 +54,11 @@ static bool is_delta_without_base(const struct wcodec_write_batch *b,
            item->coded.coding == WCODEC_CODING_DELTA;
 }
 
+static size_t count_helpers(const struct wcodec_write_batch *b)
+{
+    return b->writers == 0 ? wcodec_write_half(b) : 0;
+}
+
 static void write_more(struct wcodec_write_work *w, size_t threads)
 {
     struct wcodec_write_batch *b = w->batch;
@@ -83,7 +88,8 @@ void wcodec_write_pending(void *argument)
     }
     if (status == WCODEC_OK) {
         wcodec_output_begin(b->output);
-        write_more(w, count_writers(w));
+        /* Help that came before found nothing to write; what comes later finds it. */
+        write_more(w, count_writers(w) + (atomic_load(&w->helps) ? count_helpers(b) : 0));
         status = wcodec_output_check(b->output, &error);
     }
     w->written_ns = wcodec_phase_begin(&b->phases);
@@ -96,6 +102,6 @@ void wcodec_write_pending(void *argument)
 
 void wcodec_write_help(struct wcodec_write_work *w)
 {
-    if (w->batch->writers == 0)
-        write_more(w, wcodec_write_half(w->batch));
+    atomic_store(&w->helps, true);
+    write_more(w, count_helpers(w->batch));
 }
