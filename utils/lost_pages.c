@@ -39,15 +39,19 @@ bool lost_pages_replace(void *address)
     return false;
 }
 
+/* What caught the signal before, as a sanitizer does, or mapped.c: of other addresses it is asked. */
+static struct sigaction others;
+
 static void note_fault(int number, siginfo_t *info, void *context)
 {
-    (void)context;
-    /* Of something else: the instruction is repeated, and ends the process. */
-    if (!lost_pages_replace(info->si_addr))
+    if (lost_pages_replace(info->si_addr))
+        return;
+    if ((others.sa_flags & SA_SIGINFO) != 0)
+        others.sa_sigaction(number, info, context);
+    else /* The instruction is repeated, and ends the process. */
         signal(number, SIG_DFL);
 }
 
-/* A handler that is there calls lost_pages_replace(). */
 static bool catch_faults(void)
 {
     struct sigaction action = {.sa_flags = SA_SIGINFO, .sa_sigaction = note_fault}, before;
@@ -57,7 +61,10 @@ static bool catch_faults(void)
     sigaddset(&faults, SIGBUS);
     if (pthread_sigmask(SIG_UNBLOCK, &faults, NULL) != 0 || sigaction(SIGBUS, NULL, &before) != 0)
         return false;
-    return (before.sa_flags & SA_SIGINFO) != 0 || sigaction(SIGBUS, &action, NULL) == 0;
+    if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction == note_fault)
+        return true;
+    others = before;
+    return sigaction(SIGBUS, &action, NULL) == 0;
 }
 
 bool lost_pages_watch(void *at, size_t size)

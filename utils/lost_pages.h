@@ -18,7 +18,7 @@ bool lost_pages_any(const void *at);
 /* Before it is unmapped. */
 void lost_pages_end(const void *at);
 
-/* Of a handler of SIGBUS: is the address in what is watched? Then zeros are there now. */
+/* Of a handler that takes this one's place: is it in what is watched? Then zeros are there now. */
 bool lost_pages_replace(void *address);
 
 #endif
