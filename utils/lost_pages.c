@@ -39,7 +39,7 @@ bool lost_pages_replace(void *address)
     return false;
 }
 
-/* What caught the signal before, as a sanitizer does, or mapped.c: of other addresses it is asked. */
+/* What caught the signal before, as a sanitizer or mapped.c: asked about other addresses. */
 static struct sigaction others;
 
 static void note_fault(int number, siginfo_t *info, void *context)
