@@ -62,8 +62,9 @@
  * places. 20: search in coded vectors. 21: recurrent units by tensor cores. 22: products of many
  * vectors have room to work in. 23: operands of rows that anchors are found for have a centre. 24:
  * backends say how many vectors of y = x W pay. 25: rollouts of many starts. 26:
- * rows that anchors are found for come part by part. */
-#define WCODEC_BACKEND_ABI 26u
+ * rows that anchors are found for come part by part. 27: parts of a member of a rollout meet in
+ * memory, and its work area may be the host's. */
+#define WCODEC_BACKEND_ABI 27u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -717,26 +718,32 @@ struct wcodec_rollout_plan {
     uint32_t partials;                         /* most slices of rows */
     uint64_t part_floats;                      /* a multiple of 4 */
     uint32_t at_once;                          /* members of several parts, the backend's own */
+    bool exchanges;                            /* do parts meet in the work area? */
+    bool takes_pinned;                         /* may the work area be of kind PINNED? */
+    uint32_t history; /* hidden values that are kept on the chip, the backend's own */
     uint32_t tiles; /* of 16 sequences, by tensor cores, the backend's own but for being 0 or not */
 };
 
-/* Where things are in a rollout's work area, in floats: what comes in, then what the device works
- * with, then what goes out. */
+/* Where things are in a rollout's work area, in floats: what comes in, then what goes out, then
+ * what the device works with. */
 struct wcodec_rollout_work {
     uint64_t features; /* [inputs] */
     uint64_t hidden;   /* [members][hidden], or [hidden] where all begin alike */
-    uint64_t stay;
-    uint64_t loss;    /* [members][steps], as the next two */
-    uint64_t squares; /* sums of the squares of hidden values */
-    uint64_t entropy; /* not of the mode reference */
-    uint64_t last;    /* [members][hidden + stochastic]: after the last step */
+    uint64_t exchange; /* [members][2][hidden][2], zeros; none where parts do not meet here */
+    uint64_t fault;    /* [4], zeros; what goes out begins here, too: the first is not 0 where parts
+                          waited in vain for each other, and nothing else is right */
+    uint64_t loss;     /* [members][steps], as the next two */
+    uint64_t squares;  /* sums of the squares of hidden values */
+    uint64_t entropy;  /* not of the mode reference */
+    uint64_t last;     /* [members][hidden + stochastic]: after the last step */
+    uint64_t stay;     /* what comes here stays on the device */
     uint64_t size;
 };
 
 struct wcodec_ensemble_rollout {
     const struct wcodec_rollout_plan *plan;
     struct wcodec_memory *weights;
-    struct wcodec_memory *work; /* of kind DEVICE */
+    struct wcodec_memory *work; /* of kind DEVICE, or PINNED where the plan allows it */
     uint64_t seed;              /* of the mode sampled */
     uint32_t steps;
     bool alike;
@@ -749,12 +756,15 @@ static inline struct wcodec_rollout_work wcodec_rollout_work(const struct wcodec
     const struct wcodec_rollout_sizes *s = &p->sizes;
     const uint64_t numbers = wcodec_align_u64((uint64_t)s->members * steps, 4);
     struct wcodec_rollout_work w = {.hidden = wcodec_align_u64(s->inputs, 4)};
-    w.stay = w.hidden + wcodec_align_u64(alike ? s->hidden : (uint64_t)s->members * s->hidden, 4);
-    w.loss = w.stay + wcodec_align_u64((uint64_t)s->members * p->parts * 3 * p->rows, 4);
+    w.exchange =
+        w.hidden + wcodec_align_u64(alike ? s->hidden : (uint64_t)s->members * s->hidden, 4);
+    w.fault = w.exchange + (p->exchanges ? (uint64_t)4 * s->members * s->hidden : 0);
+    w.loss = w.fault + 4;
     w.squares = w.loss + numbers;
     w.entropy = w.squares + numbers;
     w.last = w.entropy + numbers;
-    w.size = w.last + (uint64_t)s->members * (s->hidden + s->stochastic);
+    w.stay = w.last + wcodec_align_u64((uint64_t)s->members * (s->hidden + s->stochastic), 4);
+    w.size = w.stay + (uint64_t)s->members * p->parts * 3 * p->rows;
     return w;
 }
 

@@ -65,6 +65,7 @@ static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *siz
                                                          .parts = parts,
                                                          .shared = d->limits.shared,
                                                          .registers = true,
+                                                         .takes_pinned = true,
                                                          .tensor_items =
                                                              d->tensor_cores ? TENSOR_ITEMS : 0};
         there = wcodec_gpu_plan_rollout(sizes, &limits, plan) &&
@@ -97,13 +98,19 @@ static cu_result launch(const struct wcodec_device *d, const struct wcodec_rollo
                                      arguments, NULL);
 }
 
+/* Pinned memory is the device's at the host's address. */
+static uint64_t address_of(const struct wcodec_memory *m)
+{
+    return m->pointer != NULL ? (uint64_t)(uintptr_t)m->pointer : m->address;
+}
+
 static wcodec_status run(struct wcodec_queue *q, const struct wcodec_ensemble_rollout *rollout,
                          wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
     const struct wcodec_rollout_plan *p = rollout->plan;
     struct wcodec_rollout_launch l;
-    wcodec_gpu_launch_rollout(rollout, rollout->weights->address, rollout->work->address, &l);
+    wcodec_gpu_launch_rollout(rollout, rollout->weights->address, address_of(rollout->work), &l);
     const wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         return status;

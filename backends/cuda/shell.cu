@@ -15,6 +15,7 @@
 #include "backends/kernels/recurrence.h"
 #include "backends/kernels/recurrence_tensor.h"
 #include "backends/kernels/rollout.h"
+#include "backends/kernels/rollout_warps.h"
 #include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
@@ -238,6 +239,21 @@ WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
         wcodec_recurrence_kernel(inputs, gates, reset, &warp, &recurrence, &launch); \
     }
 #include "backends/kernels/rollouts.def"
+
+#define WCODEC_ROLLOUT_WARPS(name, columns, lanes, warps) \
+    extern "C" __global__ void __launch_bounds__(32 * (warps), 1) \
+        wcodec_##name(const __grid_constant__ wcodec_rollout_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        struct wcodec_rollout_lane rollout; \
+        rollout.of.item = wcodec_thread(&warp); \
+        rollout.of.items = wcodec_threads(&warp); \
+        wcodec_warps_open(lanes, (lanes) == 8, &rollout, &launch, wcodec_group(&warp), \
+                          WCODEC_SHARED(&warp, float, wcodec_shared_base(&warp)), \
+                          wcodec_shared_base(&warp)); \
+        wcodec_warps_kernel(columns, &warp, &rollout, &launch); \
+    }
+#include "backends/kernels/rollouts_warps.def"
 
 #ifdef WCODEC_MATRIX_PRODUCTS
 #define RUN_RECURRENCE(after, model, whole) \

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #if defined(__has_feature)
 #define HAS_FEATURE(feature) __has_feature(feature)
@@ -84,9 +85,10 @@ struct wcodec_fibers {
     size_t page;
     uint64_t random;
     uint32_t threads;
-    uint32_t running;    /* number of the lane that runs */
-    uint32_t at_barrier; /* lanes that wait for the group */
-    uint32_t ready;      /* bit w: warp w has lanes that can run */
+    uint32_t running;               /* number of the lane that runs */
+    uint32_t of_group;              /* lanes */
+    uint32_t at_barrier[WARPS_MAX]; /* of each group: lanes that wait for it */
+    uint32_t ready;                 /* bit w: warp w has lanes that can run */
     void (*function)(void *argument, uint32_t thread);
     void *argument;
     struct fiber caller;
@@ -337,13 +339,16 @@ static void lane_prepare(struct wcodec_fibers *f, struct lane *l)
     l->fiber.context.uc_stack.ss_size = 0;
 }
 
-void wcodec_fibers_run(struct wcodec_fibers *f, uint32_t threads, uint64_t seed,
-                       void (*function)(void *argument, uint32_t thread), void *argument)
+void wcodec_fibers_run_groups(struct wcodec_fibers *f, uint32_t groups, uint32_t of_group,
+                              uint64_t seed, void (*function)(void *argument, uint32_t thread),
+                              void *argument)
 {
     struct wcodec_fibers *before = current;
+    const uint32_t threads = groups * of_group;
     f->random = seed;
     f->threads = threads;
-    f->at_barrier = 0;
+    f->of_group = of_group;
+    memset(f->at_barrier, 0, sizeof f->at_barrier);
     f->function = function;
     f->argument = argument;
     f->caller.stack = NULL;
@@ -358,6 +363,17 @@ void wcodec_fibers_run(struct wcodec_fibers *f, uint32_t threads, uint64_t seed,
     f->running = next_random(f) % threads;
     switch_to(f, &f->caller, &f->lanes[f->running].fiber);
     current = before;
+}
+
+void wcodec_fibers_run(struct wcodec_fibers *f, uint32_t threads, uint64_t seed,
+                       void (*function)(void *argument, uint32_t thread), void *argument)
+{
+    wcodec_fibers_run_groups(f, 1, threads, seed, function, argument);
+}
+
+void wcodec_fibers_pause(void)
+{
+    run_next(current);
 }
 
 /* All lanes of a warp wait for each other. */
@@ -380,15 +396,17 @@ static void complete_warp(struct wcodec_fibers *f, uint32_t warp)
     set_ready(f, warp, ~0u);
 }
 
-/* All lanes of the group are at a barrier. */
-static void complete_group(struct wcodec_fibers *f)
+/* All lanes of a group are at a barrier. */
+static void complete_group(struct wcodec_fibers *f, uint32_t group)
 {
-    const struct lane *first = &f->lanes[0];
-    f->at_barrier = 0;
-    for (uint32_t w = 0; w < f->threads / WCODEC_FIBERS_WARP; w++)
+    const uint32_t begin = group * f->of_group / WCODEC_FIBERS_WARP,
+                   end = begin + f->of_group / WCODEC_FIBERS_WARP;
+    const struct lane *first = &f->lanes[group * f->of_group];
+    f->at_barrier[group] = 0;
+    for (uint32_t w = begin; w < end; w++)
         if (lanes_at(f, w, first) != ~0u)
             fail_all(f, "lanes of a group are at different barriers");
-    for (uint32_t w = 0; w < f->threads / WCODEC_FIBERS_WARP; w++)
+    for (uint32_t w = begin; w < end; w++)
         set_ready(f, w, ~0u);
 }
 
@@ -409,8 +427,9 @@ uint32_t wcodec_fibers_meet(enum wcodec_collective kind, uint32_t value, uint32_
         wcodec_fibers_fail(file, line, "shuffle from lane %u", from);
     set_ready(f, warp, f->warps[warp].ready & ~bit);
     if (kind == WCODEC_COLLECTIVE_SYNC_GROUP) {
-        if (++f->at_barrier == f->threads)
-            complete_group(f);
+        const uint32_t group = f->running / f->of_group;
+        if (++f->at_barrier[group] == f->of_group)
+            complete_group(f, group);
     } else {
         f->warps[warp].waiting |= bit;
         if (f->warps[warp].waiting == ~0u)
@@ -443,6 +462,17 @@ void wcodec_fibers_run(struct wcodec_fibers *fibers, uint32_t threads, uint64_t 
                        void (*function)(void *argument, uint32_t thread), void *argument)
 {
     (void)fibers, (void)threads, (void)seed, (void)function, (void)argument;
+}
+
+void wcodec_fibers_run_groups(struct wcodec_fibers *fibers, uint32_t groups, uint32_t threads,
+                              uint64_t seed, void (*function)(void *argument, uint32_t thread),
+                              void *argument)
+{
+    (void)fibers, (void)groups, (void)threads, (void)seed, (void)function, (void)argument;
+}
+
+void wcodec_fibers_pause(void)
+{
 }
 
 uint32_t wcodec_fibers_meet(enum wcodec_collective kind, uint32_t value, uint32_t from,

@@ -42,7 +42,16 @@ void wcodec_fibers_destroy(struct wcodec_fibers *fibers);
 void wcodec_fibers_run(struct wcodec_fibers *fibers, uint32_t threads, uint64_t seed,
                        void (*function)(void *argument, uint32_t thread), void *argument);
 
+/* The same for groups of so many threads that run at once, by numbers one after the other; up to
+ * WCODEC_FIBERS_MAX of all. */
+void wcodec_fibers_run_groups(struct wcodec_fibers *fibers, uint32_t groups, uint32_t threads,
+                              uint64_t seed, void (*function)(void *argument, uint32_t thread),
+                              void *argument);
+
 /* The functions below are for lanes, while they run. */
+
+/* Let others run, for who waits for what no collective is for. */
+void wcodec_fibers_pause(void);
 
 /* A collective; file and line say where. Returns for a ballot the mask of lanes with value != 0,
  * for a shuffle the value of lane `from`, for an addition the sum, else 0. */

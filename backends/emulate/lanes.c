@@ -108,30 +108,87 @@ static void run_lane(void *argument, uint32_t thread)
         wcodec_fibers_fail(__FILE__, __LINE__, "copies have not been waited for");
 }
 
-void wcodec_lanes_run(struct wcodec_fibers *fibers, const struct wcodec_lanes_launch *launch)
+static struct group *group_create(const struct wcodec_lanes_launch *launch)
 {
     struct group *g = calloc(1, sizeof *g);
     if (g == NULL)
         no_memory();
-    const uint32_t first = (uint32_t)(launch->seed % launch->groups);
-    const bool forward = launch->seed / launch->groups % 2;
     g->launch = launch;
-    for (uint32_t i = 0; i < launch->groups; i++) {
-        const uint32_t turn = (first + i) % launch->groups;
-        void *shared;
-        /* A block for each group, since AddressSanitizer sees its end. */
-        if (posix_memalign(&shared, BASE_UNIT, launch->shared > 0 ? launch->shared : 1) != 0)
-            no_memory();
-        memset(shared, POISON, launch->shared);
-        g->shared = shared;
-        g->number = forward ? turn : launch->groups - 1 - turn;
-        g->base = BASE_UNIT * (1 + (uint32_t)((launch->seed + g->number) % BASES));
-        wcodec_fibers_run(fibers, launch->threads, launch->seed + g->number, run_lane, g);
-        free(shared);
-    }
-    for (uint32_t i = 0; i < launch->threads; i++)
+    return g;
+}
+
+static void group_destroy(struct group *g)
+{
+    for (uint32_t i = 0; i < g->launch->threads; i++)
         free(g->copies[i].copies);
     free(g);
+}
+
+/* Ready for a work-group. */
+static void group_begin(struct group *g, uint32_t number)
+{
+    const struct wcodec_lanes_launch *launch = g->launch;
+    void *shared;
+    /* A block for each group, since AddressSanitizer sees its end. */
+    if (posix_memalign(&shared, BASE_UNIT, launch->shared > 0 ? launch->shared : 1) != 0)
+        no_memory();
+    memset(shared, POISON, launch->shared);
+    g->shared = shared;
+    g->number = number;
+    g->base = BASE_UNIT * (1 + (uint32_t)((launch->seed + number) % BASES));
+}
+
+void wcodec_lanes_run(struct wcodec_fibers *fibers, const struct wcodec_lanes_launch *launch)
+{
+    struct group *g = group_create(launch);
+    const uint32_t first = (uint32_t)(launch->seed % launch->groups);
+    const bool forward = launch->seed / launch->groups % 2;
+    for (uint32_t i = 0; i < launch->groups; i++) {
+        const uint32_t turn = (first + i) % launch->groups;
+        group_begin(g, forward ? turn : launch->groups - 1 - turn);
+        wcodec_fibers_run(fibers, launch->threads, launch->seed + g->number, run_lane, g);
+        free(g->shared);
+    }
+    group_destroy(g);
+}
+
+/* Groups that run at once. */
+struct together {
+    struct group **groups;
+    uint32_t threads; /* of each */
+};
+
+static void run_lane_of(void *argument, uint32_t thread)
+{
+    const struct together *all = argument;
+    run_lane(all->groups[thread / all->threads], thread % all->threads);
+}
+
+wcodec_status wcodec_lanes_launch_together(const struct wcodec_host *host,
+                                           const struct wcodec_lanes_launch *launch, uint32_t count,
+                                           wcodec_error *err)
+{
+    struct wcodec_fibers *fibers = wcodec_fibers_create();
+    if (fibers == NULL)
+        return host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
+    struct together all = {calloc(count, sizeof(struct group *)), launch->threads};
+    if (all.groups == NULL)
+        no_memory();
+    for (uint32_t i = 0; i < count; i++)
+        all.groups[i] = group_create(launch);
+    for (uint32_t begin = 0; begin < launch->groups; begin += count) {
+        for (uint32_t i = 0; i < count; i++)
+            group_begin(all.groups[i], begin + i);
+        wcodec_fibers_run_groups(fibers, count, launch->threads, launch->seed + begin, run_lane_of,
+                                 &all);
+        for (uint32_t i = 0; i < count; i++)
+            free(all.groups[i]->shared);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        group_destroy(all.groups[i]);
+    free(all.groups);
+    wcodec_fibers_destroy(fibers);
+    return WCODEC_OK;
 }
 
 wcodec_status wcodec_lanes_launch(const struct wcodec_host *host,

@@ -43,6 +43,12 @@ void wcodec_lanes_run(struct wcodec_fibers *fibers, const struct wcodec_lanes_la
 wcodec_status wcodec_lanes_launch(const struct wcodec_host *host,
                                   const struct wcodec_lanes_launch *launch, wcodec_error *err);
 
+/* Likewise, but `count` groups run at once, and then the next ones: a divisor of all, of no more
+ * than WCODEC_FIBERS_MAX threads. */
+wcodec_status wcodec_lanes_launch_together(const struct wcodec_host *host,
+                                           const struct wcodec_lanes_launch *launch, uint32_t count,
+                                           wcodec_error *err);
+
 _Noreturn void wcodec_lanes_bad_shared(const struct wcodec_warp *warp, uint32_t address,
                                        size_t size, size_t alignment, const char *file, int line);
 

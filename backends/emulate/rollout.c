@@ -9,18 +9,26 @@
 #include "backends/gpu/rollout.h"
 #include "backends/kernels/recurrence_tensor.h"
 #include "backends/kernels/rollout.h"
+#include "backends/kernels/rollout_warps.h"
 
-/* Three sequences at a time, which are work-groups; by tensor cores one, with as many tiles as it
- * has room for. */
-enum { SEED = 1, ITEMS = 128, TENSOR_ITEMS = 1024, SHARED = 64 << 10, TOGETHER = 3 };
+/* Members of up to so many parts, which run at once. Three sequences at a time, which are
+ * work-groups; by tensor cores one, with as many tiles as it has room for. */
+enum { SEED = 1, ITEMS = 128, PARTS = 8, TENSOR_ITEMS = 1024, SHARED = 64 << 10, TOGETHER = 3 };
+
+/* Reads in vain until a part gives up; where the other part never comes. */
+enum { PATIENCE = 1 << 24, PATIENCE_APART = 3000 };
+
+bool wcodec_emulated_rollouts_apart;
 
 static bool plan(struct wcodec_device *device, const struct wcodec_rollout_sizes *sizes,
                  struct wcodec_rollout_plan *plan)
 {
     static const struct wcodec_gpu_rollout_limits limits = {.items = ITEMS,
-                                                            .parts = 1,
+                                                            .parts = PARTS,
                                                             .shared = SHARED,
                                                             .registers = true,
+                                                            .exchanges = true,
+                                                            .takes_pinned = true,
                                                             .tensor_items = TENSOR_ITEMS};
     (void)device;
     return wcodec_fibers_supported() && wcodec_gpu_plan_rollout(sizes, &limits, plan);
@@ -51,6 +59,24 @@ static void run_lane(struct wcodec_warp *warp, const void *argument)
     }
 }
 
+static void run_warps_lane(struct wcodec_warp *warp, const void *argument)
+{
+    const struct run *run = argument;
+    struct wcodec_rollout_lane s = {
+        .of = {.item = wcodec_thread(warp), .items = wcodec_threads(warp)}};
+    float *shared = WCODEC_SHARED(warp, float, wcodec_shared_base(warp));
+    switch (run->form) {
+#define WCODEC_ROLLOUT_WARPS(name, columns, lanes, warps) \
+    case WCODEC_ROLLOUT_##name: \
+        wcodec_warps_open(lanes, run->launch->parts == 1, &s, run->launch, wcodec_group(warp), \
+                          shared, wcodec_shared_base(warp)); \
+        wcodec_warps_kernel(columns, warp, &s, run->launch); \
+        break;
+#include "backends/kernels/rollouts_warps.def"
+#undef WCODEC_ROLLOUT_WARPS
+    }
+}
+
 static void run_sequences_lane(struct wcodec_warp *warp, const void *argument)
 {
     const struct run *run = argument;
@@ -77,13 +103,14 @@ static void run_sequences_lane(struct wcodec_warp *warp, const void *argument)
 }
 
 static wcodec_status launch(const struct wcodec_host *host, const struct wcodec_rollout_plan *p,
-                            uint32_t groups,
+                            uint32_t groups, bool together,
                             void (*lane)(struct wcodec_warp *warp, const void *argument),
                             const struct run *argument, wcodec_error *err)
 {
     const struct wcodec_lanes_launch lanes = {
         lane, argument, groups, p->items, wcodec_gpu_rollout_shared(p), SEED};
-    return wcodec_lanes_launch(host, &lanes, err);
+    return together ? wcodec_lanes_launch_together(host, &lanes, p->parts, err)
+                    : wcodec_lanes_launch(host, &lanes, err);
 }
 
 static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_ensemble_rollout *rollout,
@@ -93,7 +120,10 @@ static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_ensembl
     struct wcodec_rollout_launch l;
     wcodec_gpu_launch_rollout(rollout, (uint64_t)(uintptr_t)rollout->weights->data,
                               (uint64_t)(uintptr_t)rollout->work->data, &l);
-    return launch(queue->device->host, p, p->sizes.members * p->parts, run_lane,
+    l.patience = wcodec_emulated_rollouts_apart ? PATIENCE_APART : PATIENCE;
+    return launch(queue->device->host, p, p->sizes.members * p->parts,
+                  p->exchanges && !wcodec_emulated_rollouts_apart,
+                  p->history > 0 ? run_warps_lane : run_lane,
                   &(struct run){.launch = &l, .form = p->form}, err);
 }
 
@@ -108,7 +138,8 @@ static wcodec_status run_many(struct wcodec_queue *queue, const struct wcodec_ma
                                (uint64_t)(uintptr_t)m->work->data, &l);
         const struct run r = {
             .sequences = &l, .form = wcodec_gpu_sequences_form(p, &l), .model = true};
-        status = launch(queue->device->host, p, l.members * p->parts, run_sequences_lane, &r, err);
+        status = launch(queue->device->host, p, l.members * p->parts, false, run_sequences_lane, &r,
+                        err);
     }
     return status;
 }
@@ -121,7 +152,7 @@ static wcodec_status run_sequences(struct wcodec_device *device, uint64_t queue,
     (void)queue;
     wcodec_gpu_launch_sequences(sequences, p->tiles > 0 ? 1 : TOGETHER,
                                 (uint64_t)(uintptr_t)sequences->weights->data, &l);
-    return launch(device->host, p, l.members * p->parts, run_sequences_lane,
+    return launch(device->host, p, l.members * p->parts, false, run_sequences_lane,
                   &(struct run){.sequences = &l, .form = wcodec_gpu_sequences_form(p, &l)}, err);
 }
 

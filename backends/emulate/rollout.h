@@ -9,4 +9,7 @@
 
 extern const struct wcodec_backend_rollouts wcodec_emulated_rollouts;
 
+/* For tests: parts of a member run one after the other, and wait in vain. */
+extern bool wcodec_emulated_rollouts_apart;
+
 #endif

@@ -6,6 +6,7 @@
  *
  *   nodriver, nodevices, unlisted, noopen, unsupported, nofixed, nofragments, noproducts, wrong,
  *     noadopt, nopinned, nopeers: from the beginning
+ *   apart: parts of a rollout's members that are to run at once run one after the other
  *   library: its products are said to be by a library; wide: those of many vectors that work in
  *     room are said to be faster, and take what is there
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
@@ -150,6 +151,7 @@ static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_bac
     atomic_store(&blocks_made, 0);
     atomic_store(&queues_made, 0);
     atomic_store(&batches_made, 0);
+    wcodec_emulated_rollouts_apart = is_mode("apart");
     if (is_mode("nodriver"))
         return fail(err, WCODEC_ERROR_BACKEND, "libfake.so.1 not found");
     if (from->log_wants(from->opaque, WCODEC_LOG_DEBUG))

@@ -3,7 +3,8 @@
 
 #include "backends/gpu/rollout.h"
 
-enum { MATRICES = WCODEC_ROLLOUT_MATRICES, TILES = 16 };
+/* Reads of a second or so on a GPU. */
+enum { MATRICES = WCODEC_ROLLOUT_MATRICES, TILES = 16, PATIENCE = 1 << 21, HISTORY = 64 };
 
 const char *const wcodec_rollout_names[2][WCODEC_RECURRENCE_FORMS] = {
     {
@@ -12,6 +13,9 @@ const char *const wcodec_rollout_names[2][WCODEC_RECURRENCE_FORMS] = {
 #undef WCODEC_ROLLOUT_KERNEL
         [WCODEC_RECURRENCE_BEFORE] = "rollouts",
         [WCODEC_RECURRENCE_BEFORE_256] = "rollouts_256",
+#define WCODEC_ROLLOUT_WARPS(name, columns, lanes, warps) [WCODEC_ROLLOUT_##name] = #name,
+#include "backends/kernels/rollouts_warps.def"
+#undef WCODEC_ROLLOUT_WARPS
     },
     {
 #define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) #unit,
@@ -37,6 +41,11 @@ static const uint32_t gates_of[MATRICES] = {3, 2, 1};
 static uint32_t divide_up(uint32_t a, uint32_t b)
 {
     return (a + b - 1) / b;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
 }
 
 static uint32_t most(uint32_t a, uint32_t b)
@@ -187,13 +196,61 @@ static bool hold(const struct wcodec_rollout_sizes *s,
     return false;
 }
 
-bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
-                             const struct wcodec_gpu_rollout_limits *limits,
-                             struct wcodec_rollout_plan *plan)
+/* Those of rollout_warps.h, the smallest first. */
+static const struct {
+    uint32_t columns, lanes, warps;
+} by_warps[] = {
+#define WCODEC_ROLLOUT_WARPS(name, columns, lanes, warps) {columns, lanes, warps},
+#include "backends/kernels/rollouts_warps.def"
+#undef WCODEC_ROLLOUT_WARPS
+};
+
+static uint64_t warps_shared(const struct wcodec_rollout_plan *p, uint32_t history)
 {
-    /* Sums of a loss have an item each. */
-    if (limits->items < WCODEC_ROLLOUT_LOSS_ITEMS)
+    return sizeof(float) * WCODEC_WARPS_SHARED((uint64_t)p->vector, p->sizes.inputs, history);
+}
+
+/* By warps whose registers hold all of U: of the first form that has as many columns, and as few
+ * parts as have a warp for each row. */
+static bool plan_warps(const struct wcodec_rollout_sizes *s,
+                       const struct wcodec_gpu_rollout_limits *limits,
+                       struct wcodec_rollout_plan *p)
+{
+    unsigned i = 0;
+    while (i < sizeof by_warps / sizeof by_warps[0] &&
+           by_warps[i].columns * by_warps[i].lanes < s->hidden)
+        i++;
+    if (!limits->registers || i == sizeof by_warps / sizeof by_warps[0] ||
+        s->unit != WCODEC_UNIT_NONE || s->mode != WCODEC_ROLLOUT_PRODUCTION || s->stochastic > 32)
         return false;
+    const uint32_t of_warp = 128 / by_warps[i].lanes,
+                   warps = least(by_warps[i].warps, limits->items / 32);
+    uint32_t parts = 1;
+    while (parts < limits->parts && parts * warps * of_warp < s->hidden)
+        parts *= 2;
+    *p = (struct wcodec_rollout_plan){.sizes = *s,
+                                      .form = WCODEC_ROLLOUT_WARPS_FIRST + i,
+                                      .parts = parts,
+                                      .rows = divide_up(s->hidden, parts),
+                                      .vector = by_warps[i].columns * by_warps[i].lanes};
+    p->items = 32 * divide_up(p->rows, of_warp);
+    uint64_t floats = (uint64_t)6 * p->rows;
+    for (unsigned m = 0; m < MATRICES; m++) {
+        p->slices[m] = 1;
+        p->columns[m] = 4 * divide_up(m == WCODEC_ROLLOUT_W ? s->inputs : s->hidden, 4);
+        floats += (uint64_t)gates_of[m] * p->rows * p->columns[m];
+    }
+    p->part_floats = (floats + 3) / 4 * 4;
+    p->takes_pinned = limits->takes_pinned;
+    while (p->history < HISTORY && warps_shared(p, p->history + 1) <= limits->shared)
+        p->history++;
+    return parts <= limits->parts && p->items <= 32 * warps && p->history > 1;
+}
+
+static bool plan_parts(const struct wcodec_rollout_sizes *sizes,
+                       const struct wcodec_gpu_rollout_limits *limits,
+                       struct wcodec_rollout_plan *plan)
+{
     if (sizes->rounded && limits->tensor_items > 0 && plan_tensor(sizes, limits, plan))
         return true;
     /* Parts of a unit by itself that hold less have its weights sooner, and few read W in each
@@ -201,7 +258,8 @@ bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
     if (sizes->unit != WCODEC_UNIT_NONE &&
         (hold(sizes, limits, 1, true, plan) || hold(sizes, limits, 1, false, plan)))
         return true;
-    if (hold(sizes, limits, WCODEC_ROLLOUT_FORMS - 1, false, plan))
+    if (plan_warps(sizes, limits, plan) ||
+        hold(sizes, limits, WCODEC_ROLLOUT_FORMS - 1, false, plan))
         return true;
     /* Else all parts read, unless there is too little to be read; with registers for what is on its
      * way, so that few hold weights. */
@@ -212,8 +270,27 @@ bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
            cut(sizes, limits, 0, parts, plan);
 }
 
+bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
+                             const struct wcodec_gpu_rollout_limits *limits,
+                             struct wcodec_rollout_plan *plan)
+{
+    struct wcodec_gpu_rollout_limits own = *limits;
+    /* Sums of a loss have an item each. */
+    if (limits->items < WCODEC_ROLLOUT_LOSS_ITEMS)
+        return false;
+    if (limits->exchanges && sizes->unit != WCODEC_UNIT_NONE)
+        own.parts = 1;
+    if (!plan_parts(sizes, &own, plan))
+        return false;
+    plan->exchanges = limits->exchanges && plan->parts > 1;
+    plan->takes_pinned = plan->takes_pinned && !plan->exchanges;
+    return true;
+}
+
 uint32_t wcodec_gpu_rollout_shared(const struct wcodec_rollout_plan *p)
 {
+    if (p->history > 0)
+        return (uint32_t)warps_shared(p, p->history);
     return (uint32_t)(p->tiles > 0 ? tensor_shared(p, p->tiles) : shared_bytes(p));
 }
 
@@ -246,6 +323,8 @@ void wcodec_gpu_launch_rollout(const struct wcodec_ensemble_rollout *r, uint64_t
     l->head = weights + size * s->members * p->parts * p->part_floats;
     l->features = work + size * w.features;
     l->hidden = work + size * w.hidden;
+    l->exchange = p->exchanges ? work + size * w.exchange : 0;
+    l->fault = work + size * w.fault;
     l->stay = work + size * w.stay;
     l->loss = work + size * w.loss;
     l->squares = work + size * w.squares;
@@ -257,6 +336,8 @@ void wcodec_gpu_launch_rollout(const struct wcodec_ensemble_rollout *r, uint64_t
     l->mode = s->mode;
     l->seed = r->seed;
     l->bounded = r->bounded;
+    l->patience = PATIENCE;
+    l->history = p->history;
 }
 
 /* May kernels read and write several numbers at once? */

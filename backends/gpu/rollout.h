@@ -15,24 +15,32 @@ enum wcodec_rollout_form {
     WCODEC_ROLLOUT_FORMS
 };
 
-/* By tensor cores, after those forms: of units by themselves, and (BEFORE) of many starts. */
+/* By tensor cores, after those forms: of units by themselves, and (BEFORE) of many starts. Then
+ * those of rollout_warps.h, of ensembles. */
 enum {
     WCODEC_RECURRENCE_BEFORE = WCODEC_ROLLOUT_FORMS,
     WCODEC_RECURRENCE_AFTER,
     WCODEC_RECURRENCE_BEFORE_256, /* all of 64 inputs and 256 hidden values is held */
     WCODEC_RECURRENCE_AFTER_256,
+#define WCODEC_ROLLOUT_WARPS(name, columns, lanes, warps) WCODEC_ROLLOUT_##name,
+#include "backends/kernels/rollouts_warps.def"
+#undef WCODEC_ROLLOUT_WARPS
     WCODEC_RECURRENCE_FORMS
 };
+
+enum { WCODEC_ROLLOUT_WARPS_FIRST = WCODEC_RECURRENCE_AFTER_256 + 1 };
 
 /* "rollout_32", and "recurrence_32" of a unit by itself; by tensor cores "rollouts_256" of many
  * starts, and "recurrence_before_256"; NULL: there is none. */
 extern const char *const wcodec_rollout_names[2][WCODEC_RECURRENCE_FORMS];
 
 struct wcodec_gpu_rollout_limits {
-    uint32_t items;  /* of a work-group: none has room with less than WCODEC_ROLLOUT_LOSS_ITEMS */
-    uint32_t parts;  /* most of a member, a power of two */
-    uint64_t shared; /* bytes of a work-group */
-    bool registers;  /* has it those that hold weights? */
+    uint32_t items;    /* of a work-group: none has room with less than WCODEC_ROLLOUT_LOSS_ITEMS */
+    uint32_t parts;    /* most of a member, a power of two */
+    uint64_t shared;   /* bytes of a work-group */
+    bool registers;    /* has it those that hold weights? */
+    bool exchanges;    /* parts of an ensemble's members meet in memory; units have one part then */
+    bool takes_pinned; /* kernels read and write the host's memory, those that do so once */
     /* Of a work-group by tensor cores, a multiple of 256; 0: there are none. */
     uint32_t tensor_items;
 };

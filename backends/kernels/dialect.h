@@ -48,6 +48,8 @@
  *                                work-group of how many
  *   wcodec_ballot(warp, condition), wcodec_any(), wcodec_all()  collective
  *   wcodec_shuffle(warp, v, from)   what lane `from` has; collective
+ *   wcodec_swap(warp, v, mask)   what the lane has whose number differs in these bits; collective;
+ *                                not of OpenCL but NVIDIA's
  *   wcodec_add_lanes(warp, v)    the sum over the lanes; collective
  *   wcodec_sync_warp(warp)       memory order among the lanes; collective
  *   wcodec_sync_group(warp)      barrier of the work-group
@@ -101,6 +103,11 @@
  *   wcodec_cluster_open(warp, barriers, count)  barriers, of 8 bytes each, before
  *                                wcodec_cluster_sync(), which is before the first float
  *   wcodec_cluster_sync(warp)    barrier of the cluster
+ *   WCODEC_EXCHANGES             defined where work-groups that run at once may meet in memory, for
+ *                                plain work-items too:
+ *   wcodec_exchange_put(at, v), wcodec_exchange_get(at)  64 bits, written and read as one
+ *   wcodec_exchange_fail(at), wcodec_exchange_look(at)  1 into a word of 32 bits; the word
+ *   wcodec_exchange_pause()      after a read in vain
  *   WCODEC_WARPGROUPS            defined where warpgroup.h has what it has
  *   wcodec_allow_next_launch(warp)  the next launch may begin
  *   wcodec_wait_for_launch(warp)    what the launches before this one have stored can be read now

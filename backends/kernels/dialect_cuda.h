@@ -157,22 +157,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_sync_group(struct wcodec_warp *)
 
 #define WCODEC_SYNC_ITEMS(warp) wcodec_sync_group(warp)
 
-WCODEC_DEVICE_FUNCTION float wcodec_exp2(float x)
-{
-    float v;
-    asm("ex2.approx.f32 %0, %1;" : "=f"(v) : "f"(x));
-    return v;
-}
-
-/* Nearer by a step of Newton's; of 0 and what is infinite the approximation is right. */
-WCODEC_DEVICE_FUNCTION float wcodec_reciprocal(float x)
-{
-    float v;
-    asm("rcp.approx.f32 %0, %1;" : "=f"(v) : "f"(x));
-    const float rest = __builtin_fmaf(-x, v, 1.0f);
-    return rest == rest ? __builtin_fmaf(v, rest, v) : v;
-}
-
 #if __CUDA_ARCH__ >= 900
 #define WCODEC_CLUSTERS
 WCODEC_DEVICE_FUNCTION void wcodec_cluster_sync(struct wcodec_warp *)

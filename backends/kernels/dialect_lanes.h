@@ -81,6 +81,7 @@ static inline wcodec_u4 wcodec_make_u4(uint32_t x, uint32_t y, uint32_t z, uint3
 #define wcodec_any(warp, condition) (wcodec_ballot(warp, condition) != 0)
 #define wcodec_all(warp, condition) (wcodec_ballot(warp, condition) == ~0u)
 #define wcodec_shuffle(warp, value, from) ((void)(warp), WCODEC_LANES_MEET(SHUFFLE, value, from))
+#define wcodec_swap(warp, value, mask) wcodec_shuffle(warp, value, (warp)->lane ^ (mask))
 #define wcodec_add_lanes(warp, value) ((void)(warp), WCODEC_LANES_MEET(ADD, value, 0))
 #define wcodec_sync_warp(warp) ((void)(warp), (void)WCODEC_LANES_MEET(SYNC_WARP, 0, 0))
 #define wcodec_sync_group(warp) ((void)(warp), (void)WCODEC_LANES_MEET(SYNC_GROUP, 0, 0))
@@ -165,6 +166,13 @@ static inline uint32_t wcodec_table_copy(uint32_t table, uint32_t copy)
 {
     return table + 4 * copy;
 }
+
+#define WCODEC_EXCHANGES
+#define wcodec_exchange_put(at, v) (*(at) = (v))
+#define wcodec_exchange_get(at) (*(at))
+#define wcodec_exchange_fail(at) (*(at) = 1)
+#define wcodec_exchange_look(at) (*(at))
+#define wcodec_exchange_pause() wcodec_fibers_pause()
 
 /* v: not 0. */
 static inline uint32_t wcodec_first_bit(uint32_t v)

@@ -26,8 +26,13 @@ typedef uint4 wcodec_u4;
 #define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(short)(v) : (int32_t)(char)(v))
 #define WCODEC_FLOAT_BITS(f) as_uint(f)
 #define WCODEC_FMA(a, b, c) fma(a, b, c)
+#ifdef WCODEC_OPENCL_NVIDIA
+#define WCODEC_EXP2(x) wcodec_exp2(x)
+#define WCODEC_RECIPROCAL(x) wcodec_reciprocal(x)
+#else
 #define WCODEC_EXP2(x) exp2(x)
 #define WCODEC_RECIPROCAL(x) (1.0f / (x))
+#endif
 #define WCODEC_READ_16(v, from) vstore4(*(const __global uint4 *)(from), 0, (v))
 #define WCODEC_LOAD_FLOATS(v, from) vstore4(*(const __global float4 *)(from), 0, (v))
 #define WCODEC_TAKE_FLOATS(v, from) vstore4(*(const __local float4 *)(from), 0, (v))
@@ -175,6 +180,41 @@ WCODEC_DEVICE_FUNCTION void wcodec_atomic_store(__global uint32_t *at, uint32_t 
 {
     atomic_xchg(at, v);
 }
+
+/* Others than NVIDIA's have them if the host says so, which knows the extension. */
+#ifdef WCODEC_OPENCL_NVIDIA
+#define WCODEC_EXCHANGES
+WCODEC_DEVICE_FUNCTION void wcodec_exchange_put(__global uint64_t *at, uint64_t v)
+{
+    asm volatile("st.volatile.global.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
+}
+
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_exchange_get(const __global uint64_t *at)
+{
+    uint64_t v;
+    asm volatile("ld.volatile.global.u64 %0, [%1];" : "=l"(v) : "l"(at) : "memory");
+    return v;
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_exchange_fail(__global uint32_t *at)
+{
+    asm volatile("st.volatile.global.u32 [%0], %1;" ::"l"(at), "r"(1) : "memory");
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_exchange_look(const __global uint32_t *at)
+{
+    uint32_t v;
+    asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(v) : "l"(at) : "memory");
+    return v;
+}
+#elif defined(WCODEC_EXCHANGES)
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#define wcodec_exchange_put(at, v) ((void)atom_xchg(at, v))
+#define wcodec_exchange_get(at) atom_add(at, (uint64_t)0)
+#define wcodec_exchange_fail(at) ((void)atomic_xchg(at, 1u))
+#define wcodec_exchange_look(at) atomic_add(at, 0u)
+#endif
+#define wcodec_exchange_pause() ((void)0)
 
 #ifdef WCODEC_SIMT
 #ifdef WCODEC_OPENCL_NVIDIA

@@ -32,6 +32,22 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_warp *warp, bool con
     return mask;
 }
 
+WCODEC_DEVICE_FUNCTION float wcodec_exp2(float x)
+{
+    float v;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(v) : "f"(x));
+    return v;
+}
+
+/* Nearer by a step of Newton's; of 0 and what is infinite the approximation is right. */
+WCODEC_DEVICE_FUNCTION float wcodec_reciprocal(float x)
+{
+    float v;
+    asm("rcp.approx.f32 %0, %1;" : "=f"(v) : "f"(x));
+    const float rest = WCODEC_FMA(-x, v, 1.0f);
+    return rest == rest ? WCODEC_FMA(v, rest, v) : v;
+}
+
 /* What lane `from` has. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_shuffle(struct wcodec_warp *warp, uint32_t v, uint32_t from)
 {
@@ -40,6 +56,17 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_shuffle(struct wcodec_warp *warp, uint32_
     asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;"
                  : "=r"(other)
                  : "r"(v), "r"(from));
+    return other;
+}
+
+/* What lane `own ^ mask` has. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_swap(struct wcodec_warp *warp, uint32_t v, uint32_t mask)
+{
+    uint32_t other;
+    (void)warp;
+    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;"
+                 : "=r"(other)
+                 : "r"(v), "r"(mask));
     return other;
 }
 

@@ -150,7 +150,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_recurrence_gates(struct wcodec_warp *warp,
         if (row < rows || l->after)
             r->z[row] = gate;
         else if (at < l->of.hidden_count)
-            wcodec_rollout_publish(warp, r, &l->of, 0, r->rh, at, gate * r->h[at]);
+            wcodec_rollout_publish(warp, r, &l->of, 0, s->turn, r->rh, at, gate * r->h[at], 0, 1);
     }
 }
 
@@ -186,8 +186,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_recurrence_step(struct wcodec_warp *warp,
         if (at >= l->of.hidden_count)
             break;
         const float v = wcodec_recurrence_row(s, l, row, h[at]);
-        wcodec_rollout_publish(warp, r, &l->of, wcodec_recurrence_barrier(l, s->turn),
-                               wcodec_recurrence_hidden(s, l, s->turn + 1), at, v);
+        wcodec_rollout_publish(warp, r, &l->of, wcodec_recurrence_barrier(l, s->turn), s->turn,
+                               wcodec_recurrence_hidden(s, l, s->turn + 1), at, v, 0, 1);
         if (l->out != 0)
             wcodec_rollout_put(l->out, out + at, v);
         if (l->last != 0 && t + 1 == l->steps)
@@ -241,7 +241,7 @@ wcodec_recurrence_kernel(const uint32_t held_inputs, const uint32_t held_gates,
             wcodec_recurrence_gates(warp, s, l);
             wcodec_recurrence_take(s, l, sequence, t + 1);
             if (!l->after) {
-                wcodec_rollout_meet(warp, r, &l->of, 0, s->turn);
+                wcodec_rollout_meet(warp, r, &l->of, 0, s->turn, r->rh);
                 wcodec_rollout_slices(held_reset, r, &l->of, WCODEC_ROLLOUT_OF_RESET, reset, r->rh);
             }
             WCODEC_SYNC_ITEMS(warp);
@@ -250,7 +250,8 @@ wcodec_recurrence_kernel(const uint32_t held_inputs, const uint32_t held_gates,
             if (t + 1 < l->steps)
                 wcodec_recurrence_inputs(held_inputs, s, l, inputs);
             wcodec_rollout_meet(warp, r, &l->of, wcodec_recurrence_barrier(l, turn),
-                                l->after ? turn / 2 : turn);
+                                l->after ? turn / 2 : turn,
+                                wcodec_recurrence_hidden(s, l, turn + 1));
         }
     }
 }

@@ -295,7 +295,8 @@ WCODEC_DEVICE_FUNCTION float wcodec_rollout_inputs(const struct wcodec_rollout *
 /* z, and r h. */
 WCODEC_DEVICE_FUNCTION void wcodec_rollout_gates(struct wcodec_warp *warp,
                                                  const struct wcodec_rollout *r,
-                                                 const struct wcodec_rollout_launch *l, float x0)
+                                                 const struct wcodec_rollout_launch *l, uint32_t t,
+                                                 float x0)
 {
     WCODEC_UNROLL_NONE
     for (uint32_t row = r->item; row < 2 * l->rows; row += r->items) {
@@ -305,14 +306,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_gates(struct wcodec_warp *warp,
         if (row < l->rows)
             r->z[row] = gate;
         else if (at < l->hidden_count)
-            wcodec_rollout_publish(warp, r, l, 0, r->rh, at, gate * r->h[at]);
+            wcodec_rollout_publish(warp, r, l, 0, t, r->rh, at, gate * r->h[at], 0, 1);
     }
 }
 
 /* h'. */
 WCODEC_DEVICE_FUNCTION void wcodec_rollout_step(struct wcodec_warp *warp,
                                                 const struct wcodec_rollout *r,
-                                                const struct wcodec_rollout_launch *l, float x0)
+                                                const struct wcodec_rollout_launch *l, uint32_t t,
+                                                float x0)
 {
     WCODEC_UNROLL_NONE
     for (uint32_t row = r->item; row < l->rows; row += r->items) {
@@ -321,7 +323,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_step(struct wcodec_warp *warp,
                     z = r->z[row];
         const uint32_t at = r->part * l->rows + row;
         if (at < l->hidden_count)
-            wcodec_rollout_publish(warp, r, l, 8, r->h, at, (1 - z) * r->h[at] + z * candidate);
+            wcodec_rollout_publish(warp, r, l, 8, t, r->h, at, (1 - z) * r->h[at] + z * candidate,
+                                   0, 1);
     }
 }
 
@@ -387,12 +390,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_kernel(const uint32_t held_gates,
         }
         if (t == l->steps)
             break;
-        wcodec_rollout_gates(warp, r, l, x0);
-        wcodec_rollout_meet(warp, r, l, 0, t);
+        wcodec_rollout_gates(warp, r, l, t, x0);
+        wcodec_rollout_meet(warp, r, l, 0, t, r->rh);
         wcodec_rollout_slices(held_reset, r, l, WCODEC_ROLLOUT_OF_RESET, reset, r->rh);
         WCODEC_SYNC_ITEMS(warp);
-        wcodec_rollout_step(warp, r, l, x0);
-        wcodec_rollout_meet(warp, r, l, 8, t);
+        wcodec_rollout_step(warp, r, l, t, x0);
+        wcodec_rollout_meet(warp, r, l, 8, t, r->h);
     }
     wcodec_rollout_end(r, l);
     /* Nobody ends while others may still write to it. */

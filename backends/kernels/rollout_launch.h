@@ -27,6 +27,8 @@ struct wcodec_rollout_launch {
     uint64_t squares;  /* [members][steps]: sums of the squares of hidden values */
     uint64_t entropy;  /* [members][steps]; not of the mode reference */
     uint64_t last;     /* [members][hidden + stochastic]: after the last step */
+    uint64_t exchange; /* [members][2][hidden] pairs of words, zeros; 0: parts do not meet there */
+    uint64_t fault;    /* a word, 0 */
     uint64_t part_floats;
     uint64_t seed;
     struct wcodec_rollout_cut cut[3]; /* of W, of U_z and U_r, of U_h */
@@ -37,8 +39,10 @@ struct wcodec_rollout_launch {
     uint32_t vector;   /* floats of a vector in shared memory */
     uint32_t partials; /* floats of sums there, twice */
     uint32_t bounded;  /* are all hidden values within the bound? */
+    uint32_t history;  /* hidden values that are kept, of rollout_warps.h */
+    uint32_t patience; /* reads of a number that another part has not sent, before it is a fault */
 };
-WCODEC_STRUCT_SIZE(wcodec_rollout_launch, 168);
+WCODEC_STRUCT_SIZE(wcodec_rollout_launch, 192);
 
 /* The matrices: of each 3, 2 and 1 times the part's rows. */
 enum { WCODEC_ROLLOUT_OF_INPUTS, WCODEC_ROLLOUT_OF_GATES, WCODEC_ROLLOUT_OF_RESET };
@@ -60,5 +64,9 @@ enum { WCODEC_ROLLOUT_PRODUCTION, WCODEC_ROLLOUT_REFERENCE, WCODEC_ROLLOUT_SAMPL
 #define WCODEC_ROLLOUT_SHARED(vector, stochastic, rows, partials) \
     (4 + 3 * (vector) + 3 * (((stochastic) + 3u) & ~3u) + (((rows) + 3u) & ~3u) + 2 * (partials) + \
      6 * WCODEC_ROLLOUT_LOSS_ITEMS)
+
+/* Of rollout_warps.h: barriers, r h, the head, features, and hidden values. */
+#define WCODEC_WARPS_SHARED(vector, inputs, history) \
+    (4 + (2 + (history)) * (vector) + (((inputs) + 3u) & ~3u))
 
 #endif

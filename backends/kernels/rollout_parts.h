@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* A member of an ensemble, or a recurrent unit by itself, by its parts, which are work-groups: one,
- * or several, those of a cluster, which write to each other's shared memory. Each part has some
- * rows of all matrices, and all hidden values; what it makes of its rows goes to all parts.
+ * or several, those of a cluster, which write to each other's shared memory, or such as meet in
+ * global memory (rollout_exchange.h). Each part has some rows of all matrices, and all hidden
+ * values; what it makes of its rows goes to all parts.
  *
  * Work-items are not in warps: they have rows and slices of columns (rollout_launch.h), and sums
  * of slices go to shared memory, to be added there in order. Weights stay in registers where a
@@ -12,8 +13,7 @@
 #ifndef WCODEC_KERNELS_ROLLOUT_PARTS_H
 #define WCODEC_KERNELS_ROLLOUT_PARTS_H
 
-#include "backends/kernels/dialect.h"
-#include "backends/kernels/rollout_launch.h"
+#include "backends/kernels/rollout_exchange.h"
 
 /* What a work-item works with. */
 struct wcodec_rollout {
@@ -194,19 +194,32 @@ WCODEC_DEVICE_FUNCTION float wcodec_rollout_row(const struct wcodec_rollout *r,
     return sum;
 }
 
-/* Number `at` of a vector, in all parts of the member. counter: 0 of r h, 8 of h. */
-WCODEC_DEVICE_FUNCTION void
-wcodec_rollout_publish(struct wcodec_warp *warp, const struct wcodec_rollout *r,
-                       const struct wcodec_rollout_launch *l, uint32_t counter,
-                       WCODEC_GROUP_LOCAL float *vector, uint32_t at, float v)
+/* Number `at` of a vector, in all parts of the member, for the turn-th time. counter: 0 of r h, 8
+ * of h. Several items may have the number: this one is the first-th of `step`. */
+WCODEC_DEVICE_FUNCTION void wcodec_rollout_publish(struct wcodec_warp *warp,
+                                                   const struct wcodec_rollout *r,
+                                                   const struct wcodec_rollout_launch *l,
+                                                   uint32_t counter, uint32_t turn,
+                                                   WCODEC_GROUP_LOCAL float *vector, uint32_t at,
+                                                   float v, uint32_t first, uint32_t step)
 {
-    (void)warp, (void)r, (void)counter;
-    if (l->parts == 1)
-        vector[at] = v;
+    (void)warp, (void)r, (void)counter, (void)turn, (void)step;
+#ifdef WCODEC_EXCHANGES
+    if (first != 0)
+        return;
+    vector[at] = v;
+    if (l->parts > 1)
+        wcodec_rollout_send(wcodec_rollout_place(l, r->member, counter), at, v, turn);
+#else
+    if (l->parts == 1) {
+        if (first == 0)
+            vector[at] = v;
+    }
+#endif
 #ifdef WCODEC_CLUSTERS
     else
         WCODEC_UNROLL_NONE
-    for (uint32_t part = 0; part < l->parts; part++)
+    for (uint32_t part = first; part < l->parts; part += step)
         wcodec_cluster_put(warp, vector + at, part, v, r->barriers + counter);
 #endif
 }
@@ -215,9 +228,18 @@ wcodec_rollout_publish(struct wcodec_warp *warp, const struct wcodec_rollout *r,
 WCODEC_DEVICE_FUNCTION void wcodec_rollout_meet(struct wcodec_warp *warp,
                                                 const struct wcodec_rollout *r,
                                                 const struct wcodec_rollout_launch *l,
-                                                uint32_t counter, uint32_t turn)
+                                                uint32_t counter, uint32_t turn,
+                                                WCODEC_GROUP_LOCAL float *vector)
 {
-    (void)warp, (void)r, (void)l, (void)counter, (void)turn;
+    (void)warp, (void)r, (void)l, (void)counter, (void)turn, (void)vector;
+#ifdef WCODEC_EXCHANGES
+    if (l->parts > 1) {
+        /* Who waits keeps others of its work-group from sending, where items take turns. */
+        WCODEC_SYNC_ITEMS(warp);
+        wcodec_rollout_receive(l, wcodec_rollout_place(l, r->member, counter), r->part * l->rows,
+                               turn, vector, r->item, r->items);
+    }
+#endif
 #ifdef WCODEC_CLUSTERS
     if (l->parts > 1)
         wcodec_cluster_wait(warp, r->barriers + counter, 4 * l->hidden_count, turn);

@@ -29,6 +29,7 @@
     X(clCreateCommandQueue) \
     X(clGetCommandQueueInfo) \
     X(clReleaseCommandQueue) \
+    X(clRetainCommandQueue) \
     X(clFlush) \
     X(clFinish) \
     X(clCreateBuffer) \

@@ -109,6 +109,9 @@ enum { WCODEC_OPENCL_BUFFERS_2 = 2, WCODEC_OPENCL_BUFFERS_8 = 8, WCODEC_OPENCL_B
 
 enum { WCODEC_OPENCL_LATENCY_GROUPS = 4 }; /* of latency kernels, at a time on a unit at most */
 
+/* Forms of rollouts, of backends/gpu/rollout.h. */
+enum { WCODEC_OPENCL_ROLLOUTS = 11 };
+
 /* What a batch has of the device: kept for the next one. */
 struct wcodec_opencl_buffers {
     cl_mem block; /* descriptors, and a fault for each tile */
@@ -139,6 +142,8 @@ struct wcodec_device {
     unsigned buffers;      /* buffers of one launch at most */
     unsigned units;        /* that run work-groups at a time */
     unsigned launch_tiles; /* of one launch at most */
+    unsigned
+        rollout_parts; /* of each member, on any device, for tests; 0: as many as run at once */
     bool alone; /* one launch of the process at a time, and each is waited for (also in a caller's
                    queue): its driver fails else */
     cl_mem(CL_API_CALL *create_nv)(cl_context, cl_mem_flags, cl_bitfield, size_t, void *,
@@ -147,8 +152,9 @@ struct wcodec_device {
     struct wcodec_opencl_program programs[WCODEC_KERNELS][WCODEC_OPENCL_FORMS];
     struct wcodec_opencl_product products[WCODEC_PRODUCTS];
     struct wcodec_opencl_product rows[WCODEC_ROWS_KERNELS];
-    struct wcodec_opencl_product rollouts[2]; /* of ensembles, of units by themselves */
-    bool rollouts_failed[2];                  /* does not compile: not tried again */
+    struct wcodec_opencl_product rollouts[2][WCODEC_OPENCL_ROLLOUTS]; /* of ensembles, of units */
+    bool rollouts_failed[2];        /* one does not compile: not tried again */
+    cl_command_queue rollout_meets; /* with the last launch whose work-groups wait for each other */
     struct wcodec_opencl_kernel_set vectors;
     struct wcodec_opencl_kernel_set search;
     struct wcodec_opencl_product dense[2];  /* y = x W^T, y = x W */
@@ -356,6 +362,7 @@ extern const struct wcodec_backend_deltas wcodec_opencl_deltas;
 
 /* Rollouts: rollout.c. */
 extern const struct wcodec_backend_rollouts wcodec_opencl_rollouts;
+void wcodec_opencl_rollouts_open(struct wcodec_device *device);
 void wcodec_opencl_rollouts_close(struct wcodec_device *device);
 
 /* Sets of kernels: kernel_set.c. They are named wcodec_SET_KERNEL. */

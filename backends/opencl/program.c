@@ -395,6 +395,7 @@ static void get_limits(struct wcodec_device *d)
         d->capability = 10 * major + minor;
     d->units = units > 0 ? units : 1;
     d->local_memory = local;
+    wcodec_opencl_rollouts_open(d);
     if (wcodec_opencl_has(
             d, "cl_nv_create_buffer")) { /* an address alone does not say that the device has it */
         void *found =

@@ -2,29 +2,89 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Rollouts of recurrent models (backends/kernels/rollout.h), and units by themselves
- * (backends/kernels/recurrence.h), by plain work-items: a work-group has a member. A program is
- * made when it is needed first. */
+ * (backends/kernels/recurrence.h). On NVIDIA's devices work-items hold weights, and members have
+ * several work-groups, which meet in memory; elsewhere one. A program is made when it is needed
+ * first. */
 #include "backends/opencl/opencl.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 enum { ITEMS = 512 };
+_Static_assert((unsigned)WCODEC_RECURRENCE_FORMS == (unsigned)WCODEC_OPENCL_ROLLOUTS,
+               "each form has a program");
+
+/* What programs of ensembles are made with. */
+static const char *const options[WCODEC_RECURRENCE_FORMS] = {
+#define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) \
+    [WCODEC_ROLLOUT_##name] = \
+        " -DWCODEC_ROLLOUT -DWCODEC_ROLLOUT_GATES=" #gates " -DWCODEC_ROLLOUT_RESET=" #reset,
+#include "backends/kernels/rollouts.def"
+#undef WCODEC_ROLLOUT_KERNEL
+#define WCODEC_ROLLOUT_WARPS(name, columns, lanes, warps) \
+    [WCODEC_ROLLOUT_##name] = \
+        " -DWCODEC_ROLLOUT -DWCODEC_ROLLOUT_COLUMNS=" #columns " -DWCODEC_ROLLOUT_LANES=" #lanes,
+#include "backends/kernels/rollouts_warps.def"
+#undef WCODEC_ROLLOUT_WARPS
+};
 
 static unsigned items_of(const struct wcodec_device *d)
 {
     return wcodec_opencl_items(d, ITEMS);
 }
 
+/* Read once: a program that was made without it has no exchange. */
+void wcodec_opencl_rollouts_open(struct wcodec_device *d)
+{
+    const char *wanted = d->host->setting(d->host->opaque, "WCODEC_OPENCL_ROLLOUT_PARTS");
+    const unsigned long parts = wanted != NULL ? strtoul(wanted, NULL, 10) : 0;
+    if (parts <= 64 && wcodec_opencl_has(d, "cl_khr_int64_base_atomics"))
+        d->rollout_parts = (unsigned)parts;
+}
+
+/* Work-groups of a member that run at once. A unit of NVIDIA's devices has room for one of any
+ * kernel; what others call a unit may not have it, so that there a member has one. */
+static unsigned parts_of(const struct wcodec_device *d, uint32_t members)
+{
+    if (d->rollout_parts > 0)
+        return d->rollout_parts;
+    return d->variant == WCODEC_VARIANT_NVIDIA && d->units > members ? d->units / members : 1;
+}
+
 static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *sizes,
                  struct wcodec_rollout_plan *plan)
 {
+    const bool ensemble = sizes->unit == WCODEC_UNIT_NONE;
     const struct wcodec_gpu_rollout_limits limits = {
-        .items = items_of(d), .parts = 1, .shared = d->local_memory};
+        .items = items_of(d),
+        .parts = ensemble ? parts_of(d, sizes->members) : 1,
+        .shared = d->local_memory,
+        .registers = ensemble && d->variant == WCODEC_VARIANT_NVIDIA && items_of(d) == ITEMS,
+        .exchanges = true};
     return wcodec_gpu_plan_rollout(sizes, &limits, plan);
 }
 
-/* The kernel of ensembles, or of units by themselves. The device's lock is held. */
-static wcodec_status find(struct wcodec_device *d, bool unit, wcodec_error *err)
+static wcodec_status build(struct wcodec_device *d, bool unit, unsigned form, wcodec_error *err)
 {
-    struct wcodec_opencl_product *p = &d->rollouts[unit];
+    struct wcodec_opencl_program *p = &d->rollouts[unit][form].program;
+    const enum wcodec_opencl_variant variant =
+        form > 0 ? WCODEC_VARIANT_NVIDIA : WCODEC_VARIANT_LOOPS;
+    char more[160];
+    p->buffers = WCODEC_OPENCL_BUFFERS_2;
+    p->items = items_of(d);
+    const int n = snprintf(more, sizeof more, "%s", unit ? " -DWCODEC_RECURRENCE" : options[form]);
+    if (form > 0)
+        snprintf(more + n, sizeof more - (size_t)n, " -cl-nv-maxrregcount=%d",
+                 form < WCODEC_ROLLOUT_FORMS ? 128 : 255);
+    else if (!unit && (d->variant == WCODEC_VARIANT_NVIDIA || d->rollout_parts > 0))
+        snprintf(more + n, sizeof more - (size_t)n, " -DWCODEC_EXCHANGES");
+    return wcodec_opencl_program_build(d, variant, more, p, err);
+}
+
+/* The kernel of ensembles, or of units by themselves. The device's lock is held. */
+static wcodec_status find(struct wcodec_device *d, bool unit, unsigned form, wcodec_error *err)
+{
+    struct wcodec_opencl_product *p = &d->rollouts[unit][form];
     wcodec_error own = {0};
     cl_int result;
     if (p->kernel != NULL)
@@ -33,11 +93,7 @@ static wcodec_status find(struct wcodec_device *d, bool unit, wcodec_error *err)
         return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
                              "the device's compiler does not take the kernel of %s",
                              unit ? "recurrent units" : "rollouts");
-    p->program.buffers = WCODEC_OPENCL_BUFFERS_2;
-    p->program.items = items_of(d);
-    const wcodec_status status = wcodec_opencl_program_build(
-        d, WCODEC_VARIANT_LOOPS, unit ? " -DWCODEC_RECURRENCE" : " -DWCODEC_ROLLOUT", &p->program,
-        &own);
+    const wcodec_status status = build(d, unit, form, &own);
     d->rollouts_failed[unit] = status == WCODEC_ERROR_BACKEND;
     if (status != WCODEC_OK)
         return d->host->fail(err, d->rollouts_failed[unit] ? WCODEC_ERROR_UNSUPPORTED : status,
@@ -53,13 +109,34 @@ static wcodec_status find(struct wcodec_device *d, bool unit, wcodec_error *err)
 
 void wcodec_opencl_rollouts_close(struct wcodec_device *d)
 {
-    for (unsigned i = 0; i < 2; i++) {
-        if (d->rollouts[i].kernel != NULL)
-            d->cl->clReleaseKernel(d->rollouts[i].kernel);
-        if (d->rollouts[i].program.program != NULL)
-            d->cl->clReleaseProgram(d->rollouts[i].program.program);
-        d->rollouts[i] = (struct wcodec_opencl_product){.kernel = NULL};
+    for (unsigned i = 0; i < 2 * WCODEC_RECURRENCE_FORMS; i++) {
+        struct wcodec_opencl_product *p = &d->rollouts[i % 2][i / 2];
+        if (p->kernel != NULL)
+            d->cl->clReleaseKernel(p->kernel);
+        if (p->program.program != NULL)
+            d->cl->clReleaseProgram(p->program.program);
+        *p = (struct wcodec_opencl_product){.kernel = NULL};
     }
+    if (d->rollout_meets != NULL)
+        d->cl->clReleaseCommandQueue(d->rollout_meets);
+    d->rollout_meets = NULL;
+}
+
+/* Before a launch whose work-groups wait for each other: those of another one in another queue
+ * would have units that they need. The device's lock is held. */
+static cl_int wait_for_others(struct wcodec_device *d, cl_command_queue queue)
+{
+    if (d->rollout_meets == queue)
+        return CL_SUCCESS;
+    cl_int result = d->rollout_meets != NULL ? d->cl->clFinish(d->rollout_meets) : CL_SUCCESS;
+    if (result == CL_SUCCESS)
+        result = d->cl->clRetainCommandQueue(queue);
+    if (result != CL_SUCCESS)
+        return result;
+    if (d->rollout_meets != NULL)
+        d->cl->clReleaseCommandQueue(d->rollout_meets);
+    d->rollout_meets = queue;
+    return CL_SUCCESS;
 }
 
 /* Buffers, then what the launch is given, then its local memory. */
@@ -72,12 +149,15 @@ struct launch {
 };
 
 /* The device's lock is held. */
-static cl_int enqueue(const struct wcodec_device *d, cl_command_queue queue,
+static cl_int enqueue(struct wcodec_device *d, cl_command_queue queue,
                       const struct wcodec_rollout_plan *p, const struct launch *l,
                       const char **call)
 {
-    cl_kernel kernel = d->rollouts[p->sizes.unit != WCODEC_UNIT_NONE].kernel;
-    cl_int result = CL_SUCCESS;
+    cl_kernel kernel = d->rollouts[p->sizes.unit != WCODEC_UNIT_NONE][p->form].kernel;
+    *call = "clFinish";
+    cl_int result = p->exchanges ? wait_for_others(d, queue) : CL_SUCCESS;
+    if (result != CL_SUCCESS)
+        return result;
     *call = "clSetKernelArg";
     for (unsigned i = 0; i < l->buffer_count && result == CL_SUCCESS; i++)
         result = d->cl->clSetKernelArg(kernel, i, sizeof(cl_mem), &l->buffers[i]);
@@ -104,7 +184,7 @@ static wcodec_status run(struct wcodec_queue *q, const struct wcodec_ensemble_ro
                              sizeof arguments,
                              rollout->plan->sizes.members};
     pthread_mutex_lock(&d->lock);
-    wcodec_status status = find(d, false, err);
+    wcodec_status status = find(d, false, rollout->plan->form, err);
     if (status == WCODEC_OK) {
         const cl_int result = enqueue(d, q->queue, rollout->plan, &l, &call);
         if (result != CL_SUCCESS)
@@ -162,7 +242,7 @@ static wcodec_status run_sequences(struct wcodec_device *d, uint64_t queue,
                              sizeof arguments,
                              arguments.members};
     pthread_mutex_lock(&d->lock);
-    status = find(d, true, err);
+    status = find(d, true, s->plan->form, err);
     if (status == WCODEC_OK) {
         const cl_int result = enqueue(d, (cl_command_queue)(uintptr_t)queue, s->plan, &l, &call);
         if (result != CL_SUCCESS)

@@ -146,14 +146,14 @@ static void put_input(const wcodec_rssm *r, const wcodec_rssm_input *input,
             to[w->hidden + i] = i < r->inputs ? tanhf(input->features[i]) : 0;
 }
 
-/* from: what the device has from losses on. */
+/* from: what the device has from the fault on. */
 static void take_output(const struct wcodec_rssm_tasks *t, const struct wcodec_rollout_work *w,
                         const float *from)
 {
     const struct wcodec_rssm_run *run = &t->run;
     const wcodec_rssm *r = run->rssm;
-    const float *squares = from + (w->squares - w->loss), *entropy = from + (w->entropy - w->loss),
-                *last = from + (w->last - w->loss);
+    const float *losses = from + (w->loss - w->fault), *squares = from + (w->squares - w->fault),
+                *entropy = from + (w->entropy - w->fault), *last = from + (w->last - w->fault);
     for (size_t i = 0; i < r->members; i++) {
         const size_t at = i * run->steps;
         const float *of = last + i * (r->hidden + r->stochastic);
@@ -166,50 +166,82 @@ static void take_output(const struct wcodec_rssm_tasks *t, const struct wcodec_r
                 run->step_entropy[at + k] = (float)of_step;
         }
         t->entropy[i] = sum;
-        wcodec_rssm_put_losses(run, i, from + at, sum);
+        wcodec_rssm_put_losses(run, i, losses + at, sum);
         for (size_t k = 0; k < run->steps && run->output->hidden_norms != NULL; k++)
             run->output->hidden_norms[at + k] = sqrtf(squares[at + k]);
         wcodec_rssm_put_last(run, i, of, of + r->hidden);
     }
 }
 
+/* Memory that the rollout works in, the host's own where the device takes that, else its own. */
+static wcodec_status reserve(struct wcodec_rssm_device *d, const struct wcodec_rollout_work *w,
+                             struct wcodec_memory **work, wcodec_error *err)
+{
+    const uint64_t in = w->loss, out = w->stay - w->fault, most = in > out ? in : out;
+    wcodec_status status =
+        wcodec_staging_reserve(&d->owner, &d->host, WCODEC_MEMORY_PINNED,
+                               sizeof(float) * (d->plan.takes_pinned ? w->size : most), err);
+    *work = d->host.memory;
+    if (status != WCODEC_OK || (d->plan.takes_pinned && d->host.memory != NULL))
+        return status;
+    status = wcodec_staging_reserve(&d->owner, &d->work, WCODEC_MEMORY_DEVICE,
+                                    w->size * sizeof(float), err);
+    *work = d->work.memory;
+    return status;
+}
+
+/* *from: where the host has what came out, from the fault on. */
+static wcodec_status run(struct wcodec_rssm_device *d, const struct wcodec_rollout_work *w,
+                         const struct wcodec_ensemble_rollout *rollout, const float **from,
+                         wcodec_error *err)
+{
+    const struct wcodec_backend *b = d->owner.device->backend;
+    const bool copied = rollout->work != d->host.memory;
+    wcodec_status status = WCODEC_OK;
+    *from = (const float *)d->host.data + (copied ? 0 : w->fault);
+    if (copied)
+        status = b->copy_in(d->queue, rollout->work, 0, d->host.data, w->loss * sizeof(float), err);
+    if (status == WCODEC_OK)
+        status = b->rollouts->run(d->queue, rollout, err);
+    if (status == WCODEC_OK && copied)
+        status = b->copy_out(d->queue, d->host.data, rollout->work, w->fault * sizeof(float),
+                             (w->stay - w->fault) * sizeof(float), err);
+    /* What was given reads and writes the host's memory. */
+    const wcodec_status waited = b->queue_wait(d->queue, status == WCODEC_OK ? err : NULL);
+    return status == WCODEC_OK ? waited : status;
+}
+
 static wcodec_status roll_out(struct wcodec_rssm_device *d, struct wcodec_rssm_tasks *t,
                               wcodec_error *err)
 {
-    const struct wcodec_backend *b = d->owner.device->backend;
     const bool alike = t->run.input->hidden == NULL;
     const uint32_t steps = (uint32_t)t->run.steps;
     const struct wcodec_rollout_work w = wcodec_rollout_work(&d->plan, steps, alike);
-    const uint64_t in = w.stay * sizeof(float), out = (w.size - w.loss) * sizeof(float);
-    wcodec_status status = wcodec_staging_reserve(&d->owner, &d->work, WCODEC_MEMORY_DEVICE,
-                                                  w.size * sizeof(float), err);
-    if (status == WCODEC_OK)
-        status = wcodec_staging_reserve(&d->owner, &d->host, WCODEC_MEMORY_PINNED,
-                                        in > out ? in : out, err);
+    struct wcodec_memory *work;
+    const float *from;
+    wcodec_status status = reserve(d, &w, &work, err);
     if (status != WCODEC_OK)
         return status;
     const struct wcodec_ensemble_rollout rollout = {.plan = &d->plan,
                                                     .weights = d->weights,
-                                                    .work = d->work.memory,
+                                                    .work = work,
                                                     .seed = t->run.input->seed,
                                                     .steps = steps,
                                                     .alike = alike,
                                                     .bounded =
                                                         bounded(d->rssm, t->run.input->hidden)};
+    memset(d->host.data, 0, w.loss * sizeof(float));
     put_input(d->rssm, t->run.input, &w, (float *)d->host.data);
-    status = b->copy_in(d->queue, d->work.memory, 0, d->host.data, in, err);
-    if (status == WCODEC_OK)
-        status = b->rollouts->run(d->queue, &rollout, err);
-    if (status == WCODEC_OK)
-        status =
-            b->copy_out(d->queue, d->host.data, d->work.memory, w.loss * sizeof(float), out, err);
-    /* What was given reads and writes the host's memory. */
-    const wcodec_status waited = b->queue_wait(d->queue, status == WCODEC_OK ? err : NULL);
-    if (status == WCODEC_OK)
-        status = waited;
-    if (status == WCODEC_OK)
-        take_output(t, &w, (const float *)d->host.data);
-    return status;
+    status = run(d, &w, &rollout, &from, err);
+    if (status != WCODEC_OK)
+        return status;
+    uint32_t fault;
+    memcpy(&fault, from, sizeof fault);
+    if (fault != 0)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "work-groups of a member waited for each other in vain");
+    take_output(t, &w, from);
+    return WCODEC_OK;
 }
 
 wcodec_status wcodec_rssm_device_run(struct wcodec_rssm_device *d, struct wcodec_rssm_tasks *tasks,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""What NVIDIA's OpenCL compiler makes of each kernel of kernels.def, products.def and tile_encoders.def, without its
+"""What NVIDIA's OpenCL compiler makes of each kernel of kernels.def, products.def, tile_encoders.def and rollouts.def, without its
 driver: clang's front end, CUDA's libnvvm, which is what the driver has, and ptxas.
 
     python3 tests/build/opencl_nvidia.py [-k FOLDER] [KERNEL...]
@@ -33,6 +33,12 @@ PRELUDE = """
 #define barrier(x) __syncthreads()
 #define popcount(x) ((uint)__builtin_popcount(x))
 #define rotate(v, n) __builtin_rotateleft32(v, n)
+#define vstore4(v4, at, p) \\
+    do { \\
+        const __typeof__(+(v4)) v4_ = (v4); \\
+        (p)[0] = v4_.x, (p)[1] = v4_.y, (p)[2] = v4_.z, (p)[3] = v4_.w; \\
+    } while (0)
+#define fma(a, b, c) __builtin_fmaf(a, b, c)
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define clamp(x, a, b) ((x) < (a) ? (a) : (x) > (b) ? (b) : (x))
 static inline uint wcodec_try_add(__global uint *p, uint v)
@@ -58,6 +64,7 @@ REWRITE = [
     (r"(byval|sret)\((%struct\.\w+|\[[^]]*\])\)", r"\1"),
     (r"elementtype\([^)]*\)", ""),
     (r"\bspir_(kernel|func) ", ""),
+    (r"= fneg float ", "= fsub float -0.0, "),
     (r"(?m)^target triple.*", 'target triple = "nvptx64-nvidia-cuda"'),
     (
         r"(?m)^target datalayout.*",
@@ -171,6 +178,31 @@ def coder_row(name, step, log2, raw, profile, groups):
     }
 
 
+def rollout_rows():
+    """Of rollouts.def, what holds weights, with the registers of backends/opencl/rollout.c."""
+    text = (KERNELS / "rollouts.def").read_text()
+    for name, gates, reset in re.findall(
+        r"(?m)^WCODEC_ROLLOUT_KERNEL\((\w+), \w+, \d+, (\d+), (\d+)\)", text
+    ):
+        if gates != "0":
+            yield {
+                "name": name,
+                "family": "ROLLOUT",
+                "rollout": {"": 1, "_GATES": gates, "_RESET": reset},
+                "registers": 128,
+            }
+    text = (KERNELS / "rollouts_warps.def").read_text()
+    for name, columns, lanes in re.findall(
+        r"(?m)^WCODEC_ROLLOUT_WARPS\((\w+), (\d+), (\d+), \d+\)", text
+    ):
+        yield {
+            "name": name,
+            "family": "ROLLOUT",
+            "rollout": {"": 1, "_COLUMNS": columns, "_LANES": lanes},
+            "registers": 255,
+        }
+
+
 def front_end(row, folder):
     prelude = folder / "prelude.h"
     out = folder / (row["name"] + ".ll")
@@ -184,6 +216,7 @@ def front_end(row, folder):
         + [f"-DWCODEC_ROW_{name}={row[name]}" for name in columns if name in row]
         + [f"-DWCODEC_PRODUCT{name}={v}" for name, v in row.get("product", {}).items()]
         + [f"-DWCODEC_CODER{name}={v}" for name, v in row.get("coder", {}).items()]
+        + [f"-DWCODEC_ROLLOUT{name}={v}" for name, v in row.get("rollout", {}).items()]
         + [f"-DWCODEC_OPENCL_COPIES={NVIDIA_COPIES}", "-include", str(prelude), "-I", str(TOP)]
         + ["-o", str(out), str(TOP / "backends/opencl/shell.cl")],
         check=True,
@@ -246,7 +279,7 @@ def main(arguments):
     find_cuda()
     if not shutil.which("clang"):
         skip("clang was not found")
-    every = [*rows(), *product_rows(), *coder_rows()]
+    every = [*rows(), *product_rows(), *coder_rows(), *rollout_rows()]
     wanted = [row for row in every if not arguments or row["name"] in arguments]
     bad = 0
     with (
