@@ -103,13 +103,13 @@ static bool order_rows(struct app *app, const struct convert_item *item, struct 
     return true;
 }
 
-/* Are they more than half of the machine's memory, or would as many as binary32 be beyond the
- * limit? */
+/* Are they more than half of the machine's memory, or would as many as binary32, and once more for
+ * anchors to begin with, be beyond the limit? */
 static bool is_large(const struct app *app, uint64_t size)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     const uint64_t limit = app->options.memory_limit;
-    return (limit != 0 && size > limit / 4) ||
+    return (limit != 0 && size > limit / 8) ||
            (pages > 0 && page > 0 && size / 2 > (uint64_t)pages * (uint64_t)page / 4);
 }
 

@@ -316,8 +316,9 @@ wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
     d->owner.device = o;
     d->owner.purpose = "a device's training";
     d->owner.limit = work->context->limits.max_memory;
-    d->owner.held = (uint64_t)work->n * ((work->rows != NULL ? work->width * sizeof(float) : 0) +
-                                         16); /* the work's own */
+    d->before = work->held;
+    d->starting = wcodec_vectors_sample_memory(work, work->rows == NULL);
+    d->owner.held = d->before + d->starting;
     d->shape = shape;
     d->from = rows;
     work->device = d;
@@ -333,6 +334,20 @@ wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
         return WCODEC_OK;
     wcodec_vectors_device_destroy(work);
     return status;
+}
+
+uint64_t wcodec_vectors_device_memory(const struct wcodec_vectors_device *d)
+{
+    return atomic_load(&d->owner.held) - d->before - d->starting;
+}
+
+void wcodec_vectors_device_started(struct wcodec_vectors_work *work)
+{
+    struct wcodec_vectors_device *d = work->device;
+    if (d == NULL)
+        return;
+    atomic_fetch_sub(&d->owner.held, d->starting);
+    d->starting = 0;
 }
 
 void wcodec_vectors_device_free(struct wcodec_vectors_device *d)

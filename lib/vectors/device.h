@@ -16,6 +16,11 @@ wcodec_status wcodec_vectors_device_create(struct wcodec_vectors_work *work,
                                            wcodec_error *err);
 void wcodec_vectors_device_destroy(struct wcodec_vectors_work *work);
 
+/* Bytes of the host's that it takes. */
+uint64_t wcodec_vectors_device_memory(const struct wcodec_vectors_device *d);
+/* There are anchors: what is kept free for finding those to begin with is no more. */
+void wcodec_vectors_device_started(struct wcodec_vectors_work *work);
+
 /* Training ended with this error: is it the device's, and may the CPU do it all again? Then the log
  * says so, and there is no device any more. */
 bool wcodec_vectors_device_leave(struct wcodec_vectors_work *work, wcodec_status status,

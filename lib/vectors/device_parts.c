@@ -365,6 +365,8 @@ wcodec_status wcodec_vectors_parts_begin(struct wcodec_vectors_work *work, wcode
     size_t most = (size_t)(PART / row / BLOCK * BLOCK);
     wcodec_error reason = {0};
     d->shape.parts = true;
+    d->starting += wcodec_vectors_columns_memory(work);
+    atomic_fetch_add(&d->owner.held, wcodec_vectors_columns_memory(work));
     most = most < BLOCK ? BLOCK : most;
     d->most = most < work->n ? most : work->n;
     wcodec_status status = begin_parts(work, &reason);

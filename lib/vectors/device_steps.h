@@ -26,6 +26,9 @@ struct wcodec_vectors_device {
     uint32_t room;               /* anchors that there is memory for */
     bool any_order;              /* are sums of rows exact? */
     bool failed;                 /* the last error is the device's */
+    uint64_t before, starting;   /* bytes of the host's: those of the work, and those that it takes
+                                    while it looks for anchors to begin with; both are in
+                                    owner.held */
     uint64_t assigned, compared; /* rows so far; of them those compared with all anchors */
 
     const wcodec_vector_rows *from;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { RUN = 32 << 20 /* bytes of rows that are widened together */ };
+enum { RUN = 32 << 20 /* bytes of rows that are widened together, at most */ };
 
 void wcodec_vectors_group(struct wcodec_vectors_work *work)
 {
@@ -143,14 +143,22 @@ static void add_run(void *opaque, size_t k)
     }
 }
 
+/* Rows of a run, by what is left of the limit of memory: of that, what anchors began with was taken
+ * before. */
+static size_t rows_together(const struct wcodec_vectors_work *work)
+{
+    const uint64_t limit = work->context->limits.max_memory,
+                   left = limit > work->held ? limit - work->held : 0,
+                   rows = (left < RUN ? left : RUN) / (work->width * sizeof(float));
+    return rows > 0 ? (size_t)rows : 1;
+}
+
 /* Plain means of rows that are not there: they are gone through once, run by run, in which the rows
  * of each anchor are added to what those before have left. */
 static void means_by_runs(struct wcodec_vectors_work *work)
 {
     const wcodec_allocator *allocator = &work->context->allocator;
-    const size_t fits = RUN / (work->width * sizeof(float)) / WCODEC_VECTORS_BLOCK,
-                 most = (fits > 0 ? fits : 1) * WCODEC_VECTORS_BLOCK,
-                 some = most < work->n ? most : work->n;
+    const size_t most = rows_together(work), some = most < work->n ? most : work->n;
     struct run_of_rows run = {
         .work = work, .rows = wcodec_alloc_array(allocator, some, work->width * sizeof *run.rows)};
     if (run.rows == NULL) {

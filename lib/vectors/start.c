@@ -103,18 +103,47 @@ static wcodec_status take(struct wcodec_vectors_work *work, size_t k, size_t row
     return WCODEC_OK;
 }
 
+size_t wcodec_vectors_start_rows(const struct wcodec_vectors_work *work)
+{
+    const size_t wanted = SAMPLE_OF_ANCHOR * work->m,
+                 most = wanted > SAMPLE_LEAST ? wanted : SAMPLE_LEAST;
+    return work->random && most < work->n ? most : work->n;
+}
+
+uint64_t wcodec_vectors_sample_memory(const struct wcodec_vectors_work *work, bool apart)
+{
+    const uint64_t count = wcodec_vectors_start_rows(work);
+    return work->random && (apart || count < work->n)
+               ? count * (work->width * sizeof(float) + sizeof(uint32_t))
+               : 0;
+}
+
+uint64_t wcodec_vectors_columns_memory(const struct wcodec_vectors_work *work)
+{
+    return wcodec_align_u64(wcodec_vectors_start_rows(work), LANES) * work->width * sizeof(float);
+}
+
+static wcodec_status check_room(const struct wcodec_vectors_work *work, size_t among,
+                                uint64_t bytes, wcodec_error *err)
+{
+    const uint64_t most = work->context->limits.max_memory;
+    if (work->held <= most && bytes <= most - work->held)
+        return WCODEC_OK;
+    return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                       "anchors begin with %zu vectors of %zu dimensions, and %" PRIu64
+                       " bytes are taken by then: more than the limit of memory",
+                       among, work->d, work->held + bytes);
+}
+
 static wcodec_status begin(struct wcodec_vectors_work *work, size_t row, wcodec_error *err)
 {
-    const uint64_t count = wcodec_align_u64(work->n, LANES), size = work->width * sizeof(float);
-    uint64_t bytes;
+    const uint64_t bytes = wcodec_vectors_columns_memory(work);
     if (is_there(work))
         return take(work, 0, row, err);
-    if (!wcodec_mul_u64(2 * size, count, &bytes) || bytes > work->context->limits.max_memory)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                           "%zu vectors of %zu dimensions take %" PRIu64
-                           " bytes for each to begin with: more than the limit of memory",
-                           work->n, work->d, 2 * size);
-    work->columns = wcodec_alloc_array(&work->context->allocator, count, (size_t)size);
+    const wcodec_status status = check_room(work, work->n, bytes, err);
+    if (status != WCODEC_OK)
+        return status;
+    work->columns = wcodec_alloc_array(&work->context->allocator, bytes, 1);
     if (work->columns == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu vectors", work->n);
     wcodec_run(work->context, turn_block, work, wcodec_vectors_blocks(work));
@@ -143,6 +172,7 @@ wcodec_status wcodec_vectors_start_farthest(struct wcodec_vectors_work *work, wc
         status = take(work, k, row, err);
     }
     end(work);
+    wcodec_vectors_device_started(work);
     return status;
 }
 
@@ -210,6 +240,7 @@ struct sample {
     size_t n; /* all rows */
     float *all, *rows;
     uint32_t *numbers; /* NULL: they are all there */
+    uint64_t bytes;    /* that it takes */
 };
 
 static void put_sample(void *opaque, size_t block)
@@ -228,14 +259,16 @@ static wcodec_status begin_sample(struct wcodec_vectors_work *work, struct sampl
                                   uint64_t *seed, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &work->context->allocator;
-    const size_t wanted = SAMPLE_OF_ANCHOR * work->m,
-                 most = wanted > SAMPLE_LEAST ? wanted : SAMPLE_LEAST,
-                 count = work->n < most ? work->n : most;
+    const size_t count = wcodec_vectors_start_rows(work);
+    const uint64_t bytes = wcodec_vectors_sample_memory(work, work->rows == NULL);
     const bool all = count == work->n;
     const void *both[] = {s, work};
     *s = (struct sample){.n = work->n, .all = work->rows};
-    if (all && work->rows != NULL)
+    if (bytes == 0)
         return WCODEC_OK;
+    const wcodec_status status = check_room(work, count, bytes, err);
+    if (status != WCODEC_OK)
+        return status;
     s->numbers = wcodec_alloc_array(allocator, count, sizeof *s->numbers);
     s->rows = wcodec_alloc_array(allocator, (uint64_t)count * work->width, sizeof *s->rows);
     if (s->numbers == NULL || s->rows == NULL)
@@ -246,6 +279,7 @@ static wcodec_status begin_sample(struct wcodec_vectors_work *work, struct sampl
         s->numbers[i] = (uint32_t)(row < work->n ? row : work->n - 1);
     }
     work->n = count;
+    work->held += s->bytes = bytes;
     wcodec_run(work->context, put_sample, both, wcodec_vectors_blocks(work));
     work->rows = s->rows;
     return is_there(work) && !all ? wcodec_vectors_device_sample(work, s->numbers, err) : WCODEC_OK;
@@ -258,6 +292,7 @@ static wcodec_status end_sample(struct wcodec_vectors_work *work, struct sample 
     const bool some = work->n != s->n;
     work->n = s->n;
     work->rows = s->all;
+    work->held -= s->bytes;
     wcodec_free(allocator, s->numbers);
     wcodec_free(allocator, s->rows);
     return some && is_there(work) ? wcodec_vectors_device_sample(work, NULL, err) : WCODEC_OK;
@@ -295,11 +330,13 @@ static wcodec_status start_there(struct wcodec_vectors_work *work, const struct 
     const wcodec_vector_rows rows = {
         .dtype = WCODEC_DTYPE_F32, .count = work->n, .dimensions = work->width, .data = s->rows};
     struct wcodec_vectors_device *of_all = work->device;
+    const uint64_t beside = wcodec_vectors_device_memory(of_all);
     const size_t d = work->d;
     wcodec_error reason = {0};
     work->device = NULL;
     work->parts = false;
     work->d = work->width;
+    work->held += beside;
     wcodec_status status = wcodec_vectors_device_create(work, &rows, false, &reason);
     if (work->device != NULL)
         wcodec_log(work->context, WCODEC_LOG_INFO,
@@ -315,6 +352,7 @@ static wcodec_status start_there(struct wcodec_vectors_work *work, const struct 
     work->device = of_all;
     work->parts = true;
     work->d = d;
+    work->held -= beside;
     return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", reason.text);
 }
 
@@ -329,5 +367,6 @@ wcodec_status wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint
     else if (status == WCODEC_OK)
         status = start_among(work, seed, err);
     const wcodec_status ended = end_sample(work, &sample, status == WCODEC_OK ? err : &ignored);
+    wcodec_vectors_device_started(work);
     return status == WCODEC_OK ? ended : status;
 }

@@ -26,7 +26,9 @@ struct wcodec_vectors_device;
 struct wcodec_vectors_work {
     wcodec_context *context;
     struct wcodec_vectors_device *device; /* that takes the steps; NULL: the CPU does */
-    bool parts; /* the device sees rows part by part: the CPU finds what anchors begin with */
+    bool parts;    /* the device sees rows part by part: the CPU finds what anchors begin with */
+    bool random;   /* anchors begin with rows of a sample */
+    uint64_t held; /* bytes that rows take, and what is made of them */
     struct wcodec_cpu_nearest_dsp dsp;
     struct wcodec_reporter reporter;
     struct wcodec_cancel cancel;
@@ -60,11 +62,12 @@ struct wcodec_vectors_move {
     float temperature; /* of maintenance */
 };
 
-/* Rows of a tensor as binary32, checked. apart: beyond the limit of memory they stay what they are,
- * as long as the work takes, for steps that go by widened rows. On failure nothing is left. */
+/* Rows of a tensor as binary32, checked. random: anchors begin with rows of a sample, and the steps
+ * go by widened rows; where there is no room for all of them beside these, the rows stay what they
+ * are, as long as the work takes. On failure nothing is left. */
 wcodec_status wcodec_vectors_work_init(struct wcodec_vectors_work *work, wcodec_context *context,
-                                       const wcodec_vector_rows *rows, uint64_t anchors, bool apart,
-                                       wcodec_error *err);
+                                       const wcodec_vector_rows *rows, uint64_t anchors,
+                                       bool random, wcodec_error *err);
 /* Rows [first, first + count): those that there are, or widened to `room`. */
 const float *wcodec_vectors_widened(const struct wcodec_vectors_work *work, size_t first,
                                     size_t count, float *room);
@@ -132,6 +135,13 @@ void wcodec_vectors_update(struct wcodec_vectors_work *work, float part);
 wcodec_status wcodec_vectors_start_farthest(struct wcodec_vectors_work *work, wcodec_error *err);
 wcodec_status wcodec_vectors_start_random(struct wcodec_vectors_work *work, uint64_t seed,
                                           wcodec_error *err);
+
+/* Rows that anchors begin with: those of the sample, or all. */
+size_t wcodec_vectors_start_rows(const struct wcodec_vectors_work *work);
+/* Bytes of a copy of these, 0: the rows that are there do; and of what the CPU makes of them.
+ * apart: the rows are not there as binary32. */
+uint64_t wcodec_vectors_sample_memory(const struct wcodec_vectors_work *work, bool apart);
+uint64_t wcodec_vectors_columns_memory(const struct wcodec_vectors_work *work);
 
 /* Merge anchors that are close to each other, and split those of many or distant rows. */
 wcodec_status wcodec_vectors_maintain(struct wcodec_vectors_work *work, float temperature,

@@ -179,22 +179,33 @@ static uint64_t machine_memory(void)
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
 }
 
-static wcodec_status allocate(struct wcodec_vectors_work *work, bool apart, wcodec_error *err)
+/* Is there room for all rows as binary32, of `bytes` with what is theirs, and, where a sample of
+ * them is enough to begin with, for that? */
+static bool fits(const struct wcodec_vectors_work *work, uint64_t bytes)
+{
+    const uint64_t limit = work->context->limits.max_memory,
+                   machine = work->random ? machine_memory() : limit,
+                   most = machine < limit ? machine : limit;
+    if (work->random && wcodec_vectors_start_rows(work) < work->n)
+        bytes += wcodec_vectors_sample_memory(work, false) + wcodec_vectors_columns_memory(work);
+    return bytes <= most;
+}
+
+/* Numbers of rows have 32 bits, and those of dimensions 17: products are far from 64. */
+static wcodec_status allocate(struct wcodec_vectors_work *work, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &work->context->allocator;
     const size_t blocks = wcodec_vectors_blocks(work);
-    const uint64_t row = work->width * sizeof(float) + 2 * sizeof(float) + sizeof(uint64_t);
-    uint64_t bytes;
-    const uint64_t most = work->context->limits.max_memory;
-    const bool fits = wcodec_mul_u64(row, work->n, &bytes) && bytes <= most &&
-                      (!apart || bytes <= machine_memory());
-    if (!fits && (!apart || !wcodec_mul_u64(row - work->width * sizeof(float), work->n, &bytes) ||
-                  bytes > most))
+    const uint64_t row = work->width * sizeof(float),
+                   own = sizeof *work->distance + sizeof *work->index + sizeof *work->order;
+    const bool widened = fits(work, (row + own) * work->n);
+    work->held = (widened ? row + own : own) * work->n;
+    if ((!widened && !work->random) || work->held > work->context->limits.max_memory)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "%zu vectors of %zu dimensions take %" PRIu64
                            " bytes for each as binary32: more than the limit of memory",
-                           work->n, work->d, row);
-    if (fits)
+                           work->n, work->d, row + own);
+    if (widened)
         work->rows = wcodec_alloc_array(allocator, (uint64_t)work->n * work->width, sizeof(float));
     else
         wcodec_log(work->context, WCODEC_LOG_INFO,
@@ -206,15 +217,15 @@ static wcodec_status allocate(struct wcodec_vectors_work *work, bool apart, wcod
     work->order = wcodec_alloc_array(allocator, work->n, sizeof *work->order);
     work->block_sum = wcodec_alloc_array(allocator, blocks, sizeof *work->block_sum);
     work->block_count = wcodec_alloc_array(allocator, blocks, sizeof *work->block_count);
-    if ((work->rows == NULL && fits) || work->distance == NULL || work->index == NULL ||
+    if ((work->rows == NULL && widened) || work->distance == NULL || work->index == NULL ||
         work->order == NULL || work->block_sum == NULL || work->block_count == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu vectors", work->n);
     return wcodec_vectors_work_grow(work, work->m, err);
 }
 
 wcodec_status wcodec_vectors_work_init(struct wcodec_vectors_work *work, wcodec_context *context,
-                                       const wcodec_vector_rows *rows, uint64_t anchors, bool apart,
-                                       wcodec_error *err)
+                                       const wcodec_vector_rows *rows, uint64_t anchors,
+                                       bool random, wcodec_error *err)
 {
     wcodec_status status = wcodec_context_usable(context, err);
     if (status == WCODEC_OK)
@@ -227,9 +238,10 @@ wcodec_status wcodec_vectors_work_init(struct wcodec_vectors_work *work, wcodec_
         .n = (size_t)rows->count,
         .d = (size_t)rows->dimensions,
         .width = (size_t)wcodec_align_u64(rows->dimensions, WCODEC_NEAREST_GROUP),
-        .m = (size_t)anchors};
+        .m = (size_t)anchors,
+        .random = random};
     wcodec_cpu_nearest_dsp_init(&work->dsp, wcodec_cpu_levels() & context->cpu_mask);
-    status = allocate(work, apart, err);
+    status = allocate(work, err);
     if (status == WCODEC_OK)
         status = widen(work, err);
     if (status != WCODEC_OK)

@@ -208,7 +208,7 @@ missing x.idx x.anchors.bin x.assign.bin; clean
 
 # Rows that are beyond the limit of memory stay in the file: the same anchors.
 run 0 "$WCODEC" vectors train -q --anchors=6 --max-iterations=3 -o whole long.npy
-run 0 "$WCODEC" vectors train -v --anchors=6 --max-iterations=3 --memory-limit=2150000 -o apart long.npy
+run 0 "$WCODEC" vectors train -v --anchors=6 --max-iterations=3 --memory-limit=3600000 -o apart long.npy
 says 'rows are read as they are wanted'
 for part in idx anchors.bin assign.bin; do same whole.$part apart.$part; done
 "$WCODEC" vectors train -q --anchors=6 --memory-limit=1000000 -o x long.npy 2>err; is $? 1; says 'more than the limit of memory'
@@ -227,7 +227,7 @@ run.stdout.read()
 sys.exit(run.wait() if run.returncode is None or run.returncode >= 0 else 99)
 PY
 cp long.npy cut.npy; cp small.npy changed.npy
-"$PYTHON" change.py cut cut.npy "$WCODEC" vectors train --json --tolerance=0 --max-iterations=1000 --anchors=64 --memory-limit=2150000 -o x cut.npy 2>err
+"$PYTHON" change.py cut cut.npy "$WCODEC" vectors train --json --tolerance=0 --max-iterations=1000 --anchors=64 --memory-limit=3600000 -o x cut.npy 2>err
 is $? 1; says 'cut.npy: the file was cut short'
 # shellcheck disable=SC2086
 "$PYTHON" change.py write changed.npy "$WCODEC" vectors train $endless --max-iterations=1000 --anchors=6 --memory-limit=250000 -o x changed.npy 2>err
