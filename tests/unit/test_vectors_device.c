@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 /* What rows are like. */
 enum data {
@@ -497,11 +498,12 @@ static void test_start_counts(void **state)
 static void test_full_devices(void **state)
 {
     static const char *const names[] = {"cuda", "opencl"};
+    /* Each takes more than 100 MiB there. */
     static const struct set full[] = {
         {WCODEC_DTYPE_F32, UNIFORM, 700000, 32, 70, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
         {WCODEC_DTYPE_F16, UNIFORM, 400000, 128, 64, WCODEC_VECTORS_BEST, WCODEC_VECTORS_TRIMMED},
-        {WCODEC_DTYPE_BF16, SHIFTED, 300000, 64, 40, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_PLAIN},
-        {WCODEC_DTYPE_F16, BLOBS, 300000, 64, 40, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
+        {WCODEC_DTYPE_BF16, SHIFTED, 400000, 64, 40, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_PLAIN},
+        {WCODEC_DTYPE_F16, BLOBS, 600000, 64, 40, WCODEC_VECTORS_COMPAT, WCODEC_VECTORS_TRIMMED},
     };
     (void)state;
     for (size_t d = 0; d < sizeof names / sizeof names[0]; d++) {
@@ -514,11 +516,16 @@ static void test_full_devices(void **state)
             wcodec_context_destroy(context);
             continue;
         }
-        for (size_t i = 0; i < sizeof full / sizeof full[0]; i++)
+        for (size_t i = 0; i < sizeof full / sizeof full[0]; i++) {
+            full_log.size = 0;
+            full_log.text[0] = 0;
             try_set(context, &full[i]);
-        print_message("%s: trained part by part\n%s", names[d], full_log.text);
-        if (strstr(full_log.text, "rows go there in ") == NULL)
-            fail_msg("all of it had room");
+            print_message("%s, set %u: %s", names[d], (unsigned)i, full_log.text);
+            if (strstr(full_log.text, "rows go there in ") == NULL)
+                fail_msg("set %u: all of it had room", (unsigned)i);
+            if (strstr(full_log.text, "the CPU does") != NULL)
+                fail_msg("set %u was left to the CPU", (unsigned)i);
+        }
         ballast_drop(&ballast);
         wcodec_context_destroy(context);
         assert_int_equal(full_allocator.balance, 0);
@@ -526,59 +533,104 @@ static void test_full_devices(void **state)
     support_load_plugin(NULL);
 }
 
-/* The caller stops it in the middle of parts, or at an iteration. */
-struct stopping {
-    unsigned left;
-};
-
+/* The caller stops at an iteration. */
 static int stop_later(void *opaque, const wcodec_vectors_iteration *iteration)
 {
-    struct stopping *stopping = opaque;
+    unsigned *left = opaque;
     (void)iteration;
-    return stopping->left-- == 0;
+    return (*left)-- == 0;
 }
 
-static int stop_soon(void *opaque, uint64_t done, uint64_t total)
+/* Or before a part: where the work goes to the caller's threads the `at`-th time, as a part's rows
+ * do before they go to the device, time passes until the caller is asked, who says to stop. */
+struct stopping {
+    unsigned runs, at;
+};
+
+static void run_here(void *opaque, void (*task)(void *argument, size_t i), void *argument,
+                     size_t count)
 {
-    (void)opaque, (void)done, (void)total;
-    return 1;
+    static const struct timespec asked_every = {.tv_nsec = 210000000};
+    struct stopping *s = opaque;
+    for (size_t i = 0; i < count; i++)
+        task(argument, i);
+    if (++s->runs == s->at)
+        nanosleep(&asked_every, NULL);
+}
+
+static int stop_there(void *opaque, uint64_t done, uint64_t total)
+{
+    const struct stopping *s = opaque;
+    (void)done, (void)total;
+    return s->at != 0 && s->runs >= s->at;
+}
+
+/* Rows in three parts; stopping NULL: they stop at that iteration. */
+static void train_in_parts(const struct set *s, const wcodec_vector_rows *rows,
+                           struct stopping *stopping, unsigned iterations, wcodec_status want)
+{
+    struct support_allocator allocator;
+    struct support_log logged = {.size = 0};
+    wcodec_vectors *vectors = NULL;
+    wcodec_vectors_options o;
+    wcodec_options options;
+    wcodec_context *context;
+    support_allocator_init(&allocator, SUPPORT_NEVER);
+    wcodec_options_init(&options);
+    options.backend = "fake";
+    options.allocator = allocator.allocator;
+    options.log = support_keep_line;
+    options.log_opaque = &logged;
+    options.log_level = WCODEC_LOG_INFO;
+    wcodec_vectors_options_init(&o);
+    o.anchors = s->anchors;
+    o.schedule = s->schedule;
+    o.reduce = s->reduce;
+    o.tolerance = 0;
+    o.max_iterations = stopping != NULL ? iterations : 10;
+    if (stopping != NULL) {
+        options.executor.run = run_here;
+        options.executor.opaque = stopping;
+        options.executor.concurrency = 1;
+        o.progress.fn = stop_there;
+        o.progress.opaque = stopping;
+    } else {
+        o.iteration = stop_later;
+        o.opaque = &iterations;
+    }
+    assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_vectors_train(context, rows, &o, &vectors, NULL), want);
+    assert_true((vectors != NULL) == (want == WCODEC_OK));
+    assert_non_null(strstr(logged.text, "rows go there in 3 parts"));
+    wcodec_vectors_destroy(vectors);
+    wcodec_context_destroy(context);
+    assert_int_equal(allocator.balance, 0);
 }
 
 static void test_cancelled(void **state)
 {
     struct set s = small;
+    struct stopping one = {0}, two = {0};
     wcodec_vector_rows rows;
     (void)state;
     if (!wcodec_fibers_supported())
         skip();
     setenv("WCODEC_FAKE", "", 1);
-    s.n = 600;
-    limit_room(room_of_parts(&s, 256));
+    s.n = 1324;
+    s.reduce = WCODEC_VECTORS_PLAIN;
+    limit_room(room_of_parts(&s, 512));
     void *data = make(&s, &rows);
-    for (unsigned i = 0; i < 4; i++) {
-        struct support_allocator allocator;
-        struct support_log logged;
-        struct stopping stopping = {i};
-        wcodec_vectors *vectors = NULL;
-        wcodec_vectors_options o;
-        wcodec_error err;
-        wcodec_context *context = open_logged("fake", 0, &allocator, &logged, NULL);
-        assert_non_null(context);
-        wcodec_vectors_options_init(&o);
-        o.anchors = s.anchors;
-        o.schedule = WCODEC_VECTORS_COMPAT;
-        o.tolerance = 0;
-        o.iteration = stop_later;
-        o.opaque = &stopping;
-        if (i == 3)
-            o.progress.fn = stop_soon;
-        assert_int_equal(wcodec_vectors_train(context, &rows, &o, &vectors, &err),
-                         WCODEC_ERROR_CANCELLED);
-        assert_null(vectors);
-        assert_non_null(strstr(logged.text, "rows go there in 3 parts"));
-        wcodec_context_destroy(context);
-        assert_int_equal(allocator.balance, 0);
+    train_in_parts(&s, &rows, &one, 1, WCODEC_OK);
+    train_in_parts(&s, &rows, &two, 2, WCODEC_OK);
+    /* What an iteration gives the caller's threads to do is its parts. */
+    assert_int_equal(two.runs, one.runs + 3);
+    for (unsigned at = one.runs + 1; at <= two.runs; at++) {
+        struct stopping stopping = {.at = at};
+        train_in_parts(&s, &rows, &stopping, 2, WCODEC_ERROR_CANCELLED);
+        assert_int_equal(stopping.runs, at); /* nothing of the next part */
     }
+    for (unsigned i = 0; i < 3; i++)
+        train_in_parts(&s, &rows, NULL, i, WCODEC_ERROR_CANCELLED);
     limit_room(0);
     free(data);
 }

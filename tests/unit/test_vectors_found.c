@@ -575,6 +575,40 @@ static void test_left_in_parts(void **state)
     ids_follow = false;
 }
 
+/* What one search finds is beyond the limit of memory, beside 16 MiB for what goes there: the CPU
+ * does it, and the device those before and after. */
+static void test_one_beyond_limit(void **state)
+{
+    static const struct set s = {BLOBS, 1200, 2, 5, 100, 4, 4};
+    struct trial t;
+    struct support_allocator allocator;
+    struct support_log logged;
+    wcodec_vectors_store_info info;
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    ids_follow = true;
+    begin_trial(&t, &s);
+    t.options.probes = 0;
+    setenv("WCODEC_FAKE", "room-40000", 1);
+    wcodec_vectors_store_describe(t.want, &info);
+    wcodec_context *context = open_at("fake", info.memory + (16 << 20) + 50000, WCODEC_LOG_DEBUG,
+                                      &allocator, &logged, NULL);
+    wcodec_vectors_store *store = open_store(context);
+    assert_non_null(strstr(logged.text, "part by part"));
+    for (unsigned i = 0; i < 3; i++) {
+        t.options.k = i == 1 ? 100 : 4;
+        if (is_told(&t, store, &logged, "fake:0 does not search") != (i == 1) ||
+            (strstr(logged.text, "fake:0 searches for 100 queries") != NULL) != (i != 1))
+            fail_msg("search %u: '%s'", i, logged.text);
+    }
+    wcodec_vectors_close(store);
+    wcodec_context_destroy(context);
+    assert_int_equal(allocator.balance, 0);
+    end_trial(&t, &s);
+    ids_follow = false;
+}
+
 static void test_too_many(void **state)
 {
     static const struct set s = {BLOBS, 1200, 2, 1100, 2, 0, 1100};
@@ -833,7 +867,7 @@ int main(void)
         cmocka_unit_test(test_left_in_parts), cmocka_unit_test(test_lost),
         cmocka_unit_test(test_threads),       cmocka_unit_test(test_refused),
         cmocka_unit_test(test_memory),        cmocka_unit_test(test_lost_elsewhere),
-        cmocka_unit_test(test_compacted),
+        cmocka_unit_test(test_compacted),     cmocka_unit_test(test_one_beyond_limit),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
