@@ -800,8 +800,10 @@ static void test_memory(void **state)
     free(data);
 }
 
-int main(void)
+/* full: only what a device has no memory for. */
+int main(int argc, char **argv)
 {
+    const struct CMUnitTest full[] = {cmocka_unit_test(test_full_devices)};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_devices),
                                        cmocka_unit_test(test_parts),
                                        cmocka_unit_test(test_start_counts),
@@ -814,5 +816,7 @@ int main(void)
                                        cmocka_unit_test(test_left_to_cpu),
                                        cmocka_unit_test(test_lost),
                                        cmocka_unit_test(test_memory)};
+    if (argc > 1 && strcmp(argv[1], "full") == 0)
+        return cmocka_run_group_tests(full, support_find_plugins, NULL);
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }

@@ -8,6 +8,7 @@
 #include "support_memory.h"
 #include "support_plugins.h"
 #include "backends/emulate/fibers.h"
+#include "bench/gpu/ballast.h"
 #include "registry/registry.h"
 #include "vectors/held.h"
 
@@ -527,6 +528,63 @@ static void test_cut_segments(void **state)
     ids_follow = false;
 }
 
+/* A store that a device has no memory for, the same as by the CPU. */
+static void try_full(const char *name, wcodec_context *context, const struct set *s,
+                     struct support_log *logged)
+{
+    struct trial t;
+    begin_trial(&t, s);
+    const size_t filter = s->n / 16;
+    uint8_t *allowed = malloc(filter);
+    assert_non_null(allowed);
+    for (size_t i = 0; i < filter; i++)
+        allowed[i] = (uint8_t)(i * 37 + 1);
+    logged->size = 0;
+    logged->text[0] = 0;
+    wcodec_vectors_store *store = open_store(context);
+    for (int metric = WCODEC_VECTORS_L2; metric <= WCODEC_VECTORS_COSINE; metric++) {
+        t.options.metric = (wcodec_vectors_metric)metric;
+        t.options.probes = metric == WCODEC_VECTORS_COSINE ? s->anchors - 2 : 0;
+        t.options.allowed = metric == WCODEC_VECTORS_INNER_PRODUCT ? allowed : NULL;
+        t.options.allowed_count = 8 * filter;
+        expect_same(store, t.want, &t.queries, &t.options);
+    }
+    wcodec_vectors_close(store);
+    print_message("%s: %s", name, logged->text);
+    if (strstr(logged->text, "part by part") == NULL)
+        fail_msg("all of it had room");
+    assert_non_null(strstr(logged->text, " searches for "));
+    assert_null(strstr(logged->text, "does not search"));
+    free(allowed);
+    end_trial(&t, s);
+}
+
+/* Of a GPU most memory is taken, so that a segment has no room in one piece. */
+static void test_full_devices(void **state)
+{
+    static const char *const names[] = {"cuda", "opencl"};
+    static const struct set s = {BLOBS, 900000, 100, 24, 100, 0, 10};
+    (void)state;
+    for (size_t d = 0; d < sizeof names / sizeof names[0]; d++) {
+        struct support_allocator allocator;
+        struct support_log logged;
+        struct ballast ballast;
+        if (!support_load_plugin(names[d]))
+            continue;
+        wcodec_context *context = open_at(names[d], 0, WCODEC_LOG_DEBUG, &allocator, &logged, NULL);
+        if (context == NULL || !ballast_take(&ballast, (uint64_t)(d == 0 ? 64 : 96) << 20)) {
+            print_message("%s: not tried\n", names[d]);
+            wcodec_context_destroy(context);
+            continue;
+        }
+        try_full(names[d], context, &s, &logged);
+        ballast_drop(&ballast);
+        wcodec_context_destroy(context);
+        assert_int_equal(allocator.balance, 0);
+    }
+    support_load_plugin(NULL);
+}
+
 /* A search of all queries in a store that is there part by part: does the log say so? */
 static bool is_told(const struct trial *t, wcodec_vectors_store *store, struct support_log *logged,
                     const char *text)
@@ -858,16 +916,28 @@ static void test_memory(void **state)
     end_trial(&t, &small);
 }
 
-int main(void)
+/* full: only what a device has no memory for. */
+int main(int argc, char **argv)
 {
+    const struct CMUnitTest full[] = {cmocka_unit_test(test_full_devices)};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices),       cmocka_unit_test(test_left_to_cpu),
-        cmocka_unit_test(test_parts),         cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_cut_segments),  cmocka_unit_test(test_ways_in_parts),
-        cmocka_unit_test(test_left_in_parts), cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_threads),       cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_memory),        cmocka_unit_test(test_lost_elsewhere),
-        cmocka_unit_test(test_compacted),     cmocka_unit_test(test_one_beyond_limit),
+        cmocka_unit_test(test_full_devices),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_left_to_cpu),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_cut_segments),
+        cmocka_unit_test(test_ways_in_parts),
+        cmocka_unit_test(test_left_in_parts),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_lost_elsewhere),
+        cmocka_unit_test(test_compacted),
+        cmocka_unit_test(test_one_beyond_limit),
     };
+    if (argc > 1 && strcmp(argv[1], "full") == 0)
+        return cmocka_run_group_tests(full, enter, leave);
     return cmocka_run_group_tests(tests, enter, leave);
 }
