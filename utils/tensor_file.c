@@ -134,14 +134,19 @@ bool tensor_file_read(struct app *app, struct tensor_file *file, uint64_t i, uin
     return true;
 }
 
-bool tensor_file_check(struct app *app, const struct tensor_file *file)
+bool tensor_file_changed(const struct tensor_file *file)
 {
     struct stat now;
     if (file->reader || file->input.fd < 0 || fstat(file->input.fd, &now) != 0)
-        return true;
+        return false;
     const struct stat *then = &file->input.stat;
-    return (now.st_size == then->st_size && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
-            now.st_mtim.tv_nsec == then->st_mtim.tv_nsec) ||
+    return now.st_size != then->st_size || now.st_mtim.tv_sec != then->st_mtim.tv_sec ||
+           now.st_mtim.tv_nsec != then->st_mtim.tv_nsec;
+}
+
+bool tensor_file_check(struct app *app, const struct tensor_file *file)
+{
+    return !tensor_file_changed(file) ||
            app_fail(app, EXIT_FAILED, "%s: the file was changed while it was read",
                     file->input.name);
 }

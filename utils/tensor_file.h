@@ -37,6 +37,8 @@ bool tensor_file_pairs(const struct tensor_file *file, tensor_file_pair_fn visit
 bool tensor_file_read(struct app *app, struct tensor_file *file, uint64_t i, uint64_t offset,
                       void *bytes, size_t size);
 
+/* Has the file been written to since it was opened? */
+bool tensor_file_changed(const struct tensor_file *file);
 /* Is it still the file that was opened? False: reported. */
 bool tensor_file_check(struct app *app, const struct tensor_file *file);
 

@@ -30,6 +30,8 @@ bool vectors_rows_open_original(struct app *app, const char *path, const char *t
 bool vectors_rows_check(struct app *app, const struct vectors_rows *rows);
 /* Was the file of such rows cut short? Zeros stand for what is gone. */
 bool vectors_rows_lost(const struct vectors_rows *rows);
+/* Was it, or was it written to? */
+bool vectors_rows_changed(const struct vectors_rows *rows);
 void vectors_rows_close(struct vectors_rows *rows);
 
 enum { VECTORS_FILES = 3 };

@@ -200,6 +200,11 @@ bool vectors_rows_lost(const struct vectors_rows *rows)
     return rows->mapped && lost_pages_any(rows->mapped);
 }
 
+bool vectors_rows_changed(const struct vectors_rows *rows)
+{
+    return vectors_rows_lost(rows) || (rows->mapped && tensor_file_changed(&rows->file));
+}
+
 bool vectors_rows_check(struct app *app, const struct vectors_rows *rows)
 {
     if (vectors_rows_lost(rows))

@@ -17,14 +17,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void take_options(struct app *app, const struct vectors_rows *rows,
+/* Compressing rows that may be left in their file. */
+struct compressing {
+    wcodec_progress progress;
+    const struct vectors_rows *rows;
+};
+
+/* Its last call comes before the output gets its name. */
+static int note_progress(void *opaque, uint64_t done, uint64_t total)
+{
+    const struct compressing *now = opaque;
+    return now->progress.fn(now->progress.opaque, done, total) || vectors_rows_changed(now->rows);
+}
+
+static void take_options(struct app *app, const struct vectors_rows *rows, struct compressing *now,
                          wcodec_vectors_compress_options *options)
 {
     wcodec_vectors_compress_options_init(options);
     options->bits = app->options.bits;
     options->recall = app->options.recall;
     progress_start(&app->progress, rows->name, !app->options.quiet && !app->options.no_progress);
-    options->progress = progress_callback(&app->progress);
+    *now = (struct compressing){.progress = progress_callback(&app->progress), .rows = rows};
+    options->progress = (wcodec_progress){.fn = note_progress, .opaque = now};
 }
 
 static void note_report(struct app *app, const char *name, const wcodec_vectors_report *r,
@@ -53,6 +67,7 @@ static void note_report(struct app *app, const char *name, const wcodec_vectors_
 
 static void compress(struct app *app, const struct vectors_rows *rows, struct output *output)
 {
+    struct compressing now;
     wcodec_vectors_compress_options options;
     wcodec_vectors_report report;
     struct output_attributes attributes = {0};
@@ -60,16 +75,17 @@ static void compress(struct app *app, const struct vectors_rows *rows, struct ou
     wcodec_vectors *vectors = vectors_find_anchors(app, rows);
     if (!vectors)
         return;
-    take_options(app, rows, &options);
+    take_options(app, rows, &now, &options);
     const wcodec_status status = wcodec_vectors_compress(
         app->context, vectors, &rows->rows, &options, output_write, output, &report, &err);
     progress_end(&app->progress);
     wcodec_vectors_destroy(vectors);
     output_attributes_narrow_by(&attributes, &rows->file.input, rows->file.reader);
+    if (!signals_pending() && !vectors_rows_check(app, rows))
+        return;
     if (status != WCODEC_OK)
         output_fail(app, output, rows->name, &err);
-    else if (!signals_pending() && vectors_rows_check(app, rows) &&
-             output_commit(app, output, &attributes))
+    else if (!signals_pending() && output_commit(app, output, &attributes))
         note_report(app, output->name, &report, NULL);
 }
 
@@ -126,6 +142,7 @@ static mode_t narrow_umask(const struct vectors_rows *rows)
 
 static void add(struct app *app, const char *store, const struct vectors_rows *rows)
 {
+    struct compressing now;
     wcodec_vectors_compress_options options;
     wcodec_vectors_report report;
     wcodec_error err = {0};
@@ -134,14 +151,14 @@ static void add(struct app *app, const char *store, const struct vectors_rows *r
     if ((app->options.for_train || !has_manifest(app, store)) &&
         !(vectors = vectors_find_anchors(app, rows)))
         return;
-    take_options(app, rows, &options);
+    take_options(app, rows, &now, &options);
     const mode_t mask = narrow_umask(rows);
     const wcodec_status status = wcodec_vectors_store_add(app->context, store, vectors, &rows->rows,
                                                           &options, &first_id, &report, &err);
     umask(mask);
     progress_end(&app->progress);
     wcodec_vectors_destroy(vectors);
-    if (!signals_pending() && !vectors_rows_check(app, rows))
+    if (status != WCODEC_OK && !signals_pending() && !vectors_rows_check(app, rows))
         return;
     if (status == WCODEC_OK)
         note_report(app, store, &report, &first_id);
@@ -252,18 +269,30 @@ static bool print_hits(struct app *app, uint64_t query, const uint64_t *ids, con
     return app_stdout_good(app);
 }
 
-/* False. */
-static bool fail_search(struct app *app, const struct vectors_rows *queries, wcodec_error *err)
+/* Where queries are, and the originals of --rerank, or NULL. */
+struct searched {
+    const struct vectors_rows *rows, *original;
+};
+
+/* After a search: did it, and was it of rows that are what they were? False: reported. */
+static bool check_search(struct app *app, const struct searched *s, wcodec_status status,
+                         wcodec_error *err)
 {
+    if (signals_pending())
+        return false;
+    if (!vectors_rows_check(app, s->rows) || (s->original && !vectors_rows_check(app, s->original)))
+        return false;
     const bool original = strncmp(err->text, "the original", 12) == 0;
-    return app_fail_status(app, original ? app->options.rerank : queries->name, err);
+    return status == WCODEC_OK ||
+           app_fail_status(app, original ? app->options.rerank : s->rows->name, err);
 }
 
 /* Some queries at a time, whose results are in memory. */
-static void search(struct app *app, const wcodec_vectors_store *store,
-                   const struct vectors_rows *rows, const wcodec_vectors_search_options *options,
-                   uint64_t *ids, float *scores, uint64_t together)
+static void search(struct app *app, const wcodec_vectors_store *store, const struct searched *s,
+                   const wcodec_vectors_search_options *options, uint64_t *ids, float *scores,
+                   uint64_t together)
 {
+    const struct vectors_rows *rows = s->rows;
     const uint64_t row = rows->rows.dimensions * wcodec_dtype_bits(rows->rows.dtype) / 8;
     for (uint64_t at = 0, some; at < rows->rows.count && !signals_pending(); at += some) {
         wcodec_vector_rows queries = rows->rows;
@@ -271,10 +300,10 @@ static void search(struct app *app, const wcodec_vectors_store *store,
         some = rows->rows.count - at < together ? rows->rows.count - at : together;
         queries.count = some;
         queries.data = (const uint8_t *)rows->data + at * row;
-        if (wcodec_vectors_search(store, &queries, options, ids, scores, &err) != WCODEC_OK) {
-            fail_search(app, rows, &err);
+        const wcodec_status status =
+            wcodec_vectors_search(store, &queries, options, ids, scores, &err);
+        if (!check_search(app, s, status, &err))
             return;
-        }
         for (uint64_t q = 0; q < some; q++)
             if (!print_hits(app, at + q, ids + q * options->k, scores + q * options->k, options->k))
                 return;
@@ -322,22 +351,24 @@ static bool search_options(struct app *app, wcodec_vectors_search_options *optio
 }
 
 /* Probes for the recall that was asked for, by the first of the queries. */
-static bool tune(struct app *app, const wcodec_vectors_store *store,
-                 const struct vectors_rows *rows, wcodec_vectors_search_options *options)
+static bool tune(struct app *app, const wcodec_vectors_store *store, const struct searched *s,
+                 wcodec_vectors_search_options *options)
 {
     enum { SAMPLE = 200 };
-    wcodec_vector_rows sample = rows->rows;
+    const char *name = s->rows->name;
+    wcodec_vector_rows sample = s->rows->rows;
     wcodec_error err = {0};
     if (app->options.probes_recall == 0)
         return true;
     sample.count = sample.count < SAMPLE ? sample.count : SAMPLE;
-    if (wcodec_vectors_tune(store, &sample, options, app->options.probes_recall, &options->probes,
-                            &err) != WCODEC_OK)
-        return fail_search(app, rows, &err);
+    const wcodec_status status = wcodec_vectors_tune(
+        store, &sample, options, app->options.probes_recall, &options->probes, &err);
+    if (!check_search(app, s, status, &err))
+        return false;
     if (options->probes)
-        app_detail(app, "%s: %" PRIu64 " probes", rows->name, options->probes);
+        app_detail(app, "%s: %" PRIu64 " probes", name, options->probes);
     else
-        app_detail(app, "%s: all anchors are probed", rows->name);
+        app_detail(app, "%s: all anchors are probed", name);
     return true;
 }
 
@@ -359,8 +390,9 @@ void vectors_search(struct app *app)
     if (store && vectors_rows_open(app, o->files.items[1], &rows)) {
         uint64_t *ids = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *ids);
         float *scores = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *scores);
-        if (ids && scores && tune(app, store, &rows, &options))
-            search(app, store, &rows, &options, ids, scores, TOGETHER);
+        const struct searched searched = {.rows = &rows, .original = o->rerank ? &original : NULL};
+        if (ids && scores && tune(app, store, &searched, &options))
+            search(app, store, &searched, &options, ids, scores, TOGETHER);
         free(ids);
         free(scores);
         vectors_rows_close(&rows);

@@ -43,6 +43,7 @@ npy("nan.npy", "<f4", "(40, 6)", struct.pack("<240f", *wrong))
 wrong[17 * 6 + 4] = 1e6
 npy("large.npy", "<f4", "(40, 6)", struct.pack("<240f", *wrong))
 npy("long.npy", "<f2", "(70000, 4)", struct.pack("<280000e", *[i * 7919 % 1000 / 100 for i in range(280000)]))
+npy("wide.npy", "<f4", "(20000, 16)", struct.pack("<320000f", *[i * 7919 % 1000 / 100 for i in range(320000)]))
 PY
 run 0 "$PYTHON" make.py
 "$WCODEC" compress -q many.safetensors
@@ -233,6 +234,27 @@ is $? 1; says 'cut.npy: the file was cut short'
 "$PYTHON" change.py write changed.npy "$WCODEC" vectors train $endless --max-iterations=1000 --anchors=6 --memory-limit=250000 -o x changed.npy 2>err
 is $? 1; says 'changed.npy: the file was changed'
 missing x.idx x.anchors.bin x.assign.bin; clean
+# Rows that change while they are compressed for a store: it gets none of them.
+cat >add.py <<'PY'
+import os, subprocess, sys
+before = os.listdir("held")
+run = subprocess.Popen(sys.argv[1:])
+while os.listdir("held") == before and run.poll() is None:
+    pass
+os.utime("wide.npy", (1, 1))
+sys.exit(run.wait())
+PY
+head -c 32128 wide.npy | sed 's/(20000, 16)/(500, 16)  /' >first.npy
+run 0 "$WCODEC" vectors add -q --anchors=6 --bits=4 held first.npy
+cp held/vectors.manifest before; ls held >names
+"$PYTHON" add.py "$WCODEC" vectors add --recall=0.99 --memory-limit=5000000 held wide.npy 2>err
+is $? 1; says 'wide.npy: the file was changed'
+same held/vectors.manifest before; is "$(ls held)" "$(cat names)"
+# Originals that are cut short after the first queries were printed.
+run 0 "$WCODEC" vectors compress -q --anchors=6 --bits=4 -o held.wcodec wide.npy
+head -c 128128 wide.npy | sed 's/(20000, 16)/(2000, 16) /' >queries.npy
+"$PYTHON" change.py cut wide.npy "$WCODEC" vectors search --json --memory-limit=5000000 --rerank=wide.npy held.wcodec queries.npy 2>err
+is $? 1; says 'wide.npy: the file was cut short'
 if [ -w /dev/full ]; then
     "$WCODEC" vectors info set >/dev/full 2>err; is $? 1; says 'standard output'
 fi
