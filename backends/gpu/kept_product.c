@@ -28,6 +28,15 @@ static unsigned kernel_of(unsigned decoder, uint64_t vectors)
     return k;
 }
 
+bool wcodec_gpu_kept_takes(const struct wcodec_gpu_kept *kept, unsigned kernel)
+{
+    const struct wcodec_gpu_kept_part *p = &kept->parts[0];
+    bool takes = kernel == WCODEC_CODED_SUM;
+    for (unsigned i = 0; i < p->launch_count && !takes; i++)
+        takes = wcodec_gpu_coded_decoder(kernel) == p->launches[i].kernel;
+    return takes;
+}
+
 uint64_t wcodec_gpu_kept_work(const struct wcodec_gpu_kept *kept)
 {
     const struct wcodec_gpu_kept_part *p = &kept->parts[0];

@@ -27,6 +27,9 @@ extern const struct wcodec_coded_product_row wcodec_coded_product_rows[WCODEC_CO
 /* The kernel of kernels.def that decodes the same tiles with as much shared memory. */
 unsigned wcodec_gpu_coded_decoder(unsigned kernel);
 
+/* May products with the tensor take it? */
+bool wcodec_gpu_kept_takes(const struct wcodec_gpu_kept *kept, unsigned kernel);
+
 /* Bytes of memory that a product works with; 0: there is none with such a tensor. */
 uint64_t wcodec_gpu_kept_work(const struct wcodec_gpu_kept *kept);
 

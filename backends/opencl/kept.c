@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Tensors that stay coded in the device's memory: their descriptors are in a buffer of their own
- * once and for all, and decoding is a few launches on the caller's queue. */
-#include "backends/gpu/kept.h"
+ * once and for all, and decoding is a few launches on the caller's queue, and so is a product by
+ * tensor cores. */
 #include "backends/opencl/opencl.h"
 
 enum { FLAG_BYTES = 64 };
@@ -16,6 +16,7 @@ struct wcodec_kept {
     struct wcodec_gpu_kept gpu;
     struct wcodec_memory payload; /* its number is PAYLOAD */
     struct wcodec_memory block;   /* its number is BLOCK: descriptors, faults, scratch memory */
+    uint64_t work;                /* bytes of memory of products; 0: there are none */
     cl_mem flag;                  /* what kernels raise for a fault: nobody reads it */
 };
 
@@ -157,6 +158,55 @@ static wcodec_status build(struct launching *on, const struct wcodec_job *job,
     return status;
 }
 
+static void close_product(const struct wcodec_device *d, struct wcodec_opencl_product *p)
+{
+    if (p->kernel != NULL)
+        d->cl->clReleaseKernel(p->kernel);
+    if (p->program.program != NULL)
+        d->cl->clReleaseProgram(p->program.program);
+    *p = (struct wcodec_opencl_product){.kernel = NULL};
+}
+
+/* Is product kernel k there? The device's lock is held. */
+static bool find_product(struct wcodec_device *d, unsigned k)
+{
+    struct wcodec_opencl_product *p = &d->coded[k];
+    wcodec_error err = {0};
+    cl_int result = CL_SUCCESS;
+    if (p->kernel != NULL || d->coded_failed)
+        return p->kernel != NULL;
+    const unsigned decoder = wcodec_gpu_coded_decoder(k == WCODEC_CODED_SUM ? 0 : k);
+    wcodec_status status = wcodec_opencl_coded_build(
+        d, decoder, wcodec_coded_product_rows[k].eights, &p->program, &err);
+    if (status == WCODEC_OK)
+        p->kernel = d->cl->clCreateKernel(p->program.program, "wcodec_product", &result);
+    if (result != CL_SUCCESS) {
+        p->kernel = NULL;
+        status = wcodec_opencl_fail(d, result, "clCreateKernel", &err);
+    }
+    if (status == WCODEC_OK)
+        return true;
+    d->host->log(d->host->opaque, WCODEC_LOG_INFO,
+                 "OpenCL products straight from the code are not used: %s", err.text);
+    close_product(d, p);
+    d->coded_failed = status == WCODEC_ERROR_BACKEND;
+    return false;
+}
+
+/* What products work with, if all kernels that they may take are there. */
+static uint64_t find_work(const struct wcodec_kept *k)
+{
+    struct wcodec_device *d = k->device;
+    const uint64_t work = wcodec_opencl_by_tensor_cores(d) ? wcodec_gpu_kept_work(&k->gpu) : 0;
+    bool there = work != 0;
+    pthread_mutex_lock(&d->lock);
+    for (unsigned i = 0; i < WCODEC_CODED_PRODUCTS && there; i++)
+        if (wcodec_gpu_kept_takes(&k->gpu, i))
+            there = find_product(d, i);
+    pthread_mutex_unlock(&d->lock);
+    return there ? work : 0;
+}
+
 /* The kernels that it takes are made here, and with them its sizes. */
 static wcodec_status measure(struct wcodec_kept *k, const struct wcodec_job *job, wcodec_error *err)
 {
@@ -193,10 +243,12 @@ wcodec_status wcodec_opencl_keep(struct wcodec_queue *q, const struct wcodec_job
     wcodec_status status = measure(k, &job, err);
     if (status == WCODEC_OK)
         status = build(&on, &job, result, err);
-    if (status == WCODEC_OK && result->fault == WCODEC_TILE_OK)
+    if (status == WCODEC_OK && result->fault == WCODEC_TILE_OK) {
+        k->work = find_work(k);
         *kept = k;
-    else
+    } else {
         wcodec_opencl_kept_free(k);
+    }
     return status;
 }
 
@@ -212,8 +264,61 @@ uint64_t wcodec_opencl_kept_unit(const struct wcodec_kept *kept)
 
 uint64_t wcodec_opencl_kept_work(const struct wcodec_kept *kept)
 {
-    (void)kept;
-    return 0;
+    return kept->work;
+}
+
+/* Of a product: buffers as product_coded.cl has them. */
+struct multiplying {
+    struct wcodec_device *device;
+    cl_command_queue queue;
+    cl_mem buffers[6];
+    const char *call;
+};
+
+/* The device's lock is held. */
+static int launch_product(void *opaque, struct wcodec_gpu_coded_product *l)
+{
+    struct multiplying *m = opaque;
+    const struct wcodec_opencl_driver *cl = m->device->cl;
+    cl_kernel kernel = m->device->coded[l->kernel].kernel;
+    cl_int result = CL_SUCCESS;
+    cl_uint i = 0;
+    m->call = "clSetKernelArg";
+    for (; i < 6 && result == CL_SUCCESS; i++)
+        result = cl->clSetKernelArg(kernel, i, sizeof(cl_mem), &m->buffers[i]);
+    if (result == CL_SUCCESS)
+        result = cl->clSetKernelArg(kernel, i, sizeof l->arguments, &l->arguments);
+    if (result == CL_SUCCESS)
+        result = cl->clSetKernelArg(kernel, i + 1, l->shared > 16 ? l->shared : 16, NULL);
+    return result == CL_SUCCESS ? wcodec_opencl_enqueue(m->device, m->queue, kernel, l->groups,
+                                                        l->threads, NULL, &m->call)
+                                : result;
+}
+
+wcodec_status wcodec_opencl_kept_multiply(struct wcodec_device *d, uint64_t queue,
+                                          const struct wcodec_product *given, wcodec_error *err)
+{
+    enum { BAND_ROWS = 16 };
+    const struct wcodec_kept *k = given->kept;
+    const struct wcodec_gpu_kept *g = &k->gpu;
+    struct wcodec_product p = *given;
+    struct multiplying m = {
+        .device = d,
+        .queue = (cl_command_queue)(uintptr_t)queue,
+        .buffers = {k->payload.buffer, k->block.buffer, (cl_mem)(uintptr_t)given->x,
+                    (cl_mem)(uintptr_t)given->y,
+                    given->bias != 0 ? (cl_mem)(uintptr_t)given->bias : given->work->buffer,
+                    given->work->buffer}};
+    const wcodec_status status = wcodec_opencl_check_product(
+        d, queue, given, g->tiles / g->unit_tiles * BAND_ROWS, g->unit / (2 * BAND_ROWS), err);
+    if (status != WCODEC_OK)
+        return status;
+    p.x = p.y = 0;
+    p.bias = given->bias != 0;
+    pthread_mutex_lock(&d->lock);
+    const cl_int result = wcodec_gpu_kept_multiply(g, &p, 0, launch_product, &m);
+    pthread_mutex_unlock(&d->lock);
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_launch_failed(d, result, m.call, err);
 }
 
 wcodec_status wcodec_opencl_kept_decode(struct wcodec_kept *kept, uint64_t queue, uint64_t begin,
@@ -250,4 +355,6 @@ void wcodec_opencl_kept_close(struct wcodec_device *d)
     for (unsigned k = 0; k < WCODEC_KERNELS; k++)
         if (d->kept_kernels[k] != NULL)
             d->cl->clReleaseKernel(d->kept_kernels[k]);
+    for (unsigned k = 0; k < WCODEC_CODED_PRODUCTS; k++)
+        close_product(d, &d->coded[k]);
 }

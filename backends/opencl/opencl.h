@@ -10,6 +10,7 @@
 #include "backends/gpu/launches.h"
 #include "backends/gpu/measure.h"
 #include "backends/gpu/dense.h"
+#include "backends/gpu/kept_product.h"
 #include "backends/gpu/product.h"
 #include "backends/gpu/rollout.h"
 #include "backends/gpu/search.h"
@@ -160,6 +161,8 @@ struct wcodec_device {
     struct wcodec_opencl_product dense[2];  /* y = x W^T, y = x W */
     bool plain_products;                    /* by work-items without tensor cores */
     cl_kernel kept_kernels[WCODEC_KERNELS]; /* set and launched under the lock */
+    struct wcodec_opencl_product coded[WCODEC_CODED_PRODUCTS];
+    bool coded_failed; /* one of them does not compile: not tried again */
     struct wcodec_opencl_coder coders[WCODEC_OPENCL_CODERS];
     bool coders_failed; /* one of them does not compile: none is used any more */
     struct wcodec_opencl_buffers kept[WCODEC_OPENCL_BUFFERS_KEPT];
@@ -242,6 +245,11 @@ bool wcodec_opencl_takes_long_kernels(const struct wcodec_device *device);
 const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *device,
                                                               unsigned kernel,
                                                               enum wcodec_opencl_form form);
+/* Build the kernel that multiplies so many eights of vectors by what kernel `decoder` decodes; 0:
+ * that adds what tiles have come to. */
+wcodec_status wcodec_opencl_coded_build(const struct wcodec_device *device, unsigned decoder,
+                                        unsigned eights, struct wcodec_opencl_program *p,
+                                        wcodec_error *err);
 /* Let launches be planned with it: false if there is none. */
 bool wcodec_opencl_find_kernel(struct wcodec_device *device, unsigned kernel,
                                enum wcodec_opencl_form form, struct wcodec_gpu_limits *limits);
@@ -308,6 +316,11 @@ bool wcodec_opencl_owns_queue(const struct wcodec_device *device, uint64_t nativ
 
 /* Products: product.c. */
 extern const struct wcodec_backend_products wcodec_opencl_products;
+bool wcodec_opencl_by_tensor_cores(const struct wcodec_device *device);
+/* Queue and operands of a product with a matrix of that shape. WCODEC_ERROR_USAGE. */
+wcodec_status wcodec_opencl_check_product(const struct wcodec_device *device, uint64_t queue,
+                                          const struct wcodec_product *product, uint64_t rows,
+                                          uint64_t columns, wcodec_error *err);
 void wcodec_opencl_products_close(struct wcodec_device *device);
 /* Is native memory a buffer of the device's, of so many bytes at least? Is a native queue one of
  * the device's, in order? WCODEC_ERROR_USAGE. */
@@ -328,6 +341,8 @@ wcodec_status wcodec_opencl_kept_decode(struct wcodec_kept *kept, uint64_t queue
                                         uint64_t end, uint64_t out, wcodec_error *err);
 uint64_t wcodec_opencl_kept_unit(const struct wcodec_kept *kept);
 uint64_t wcodec_opencl_kept_work(const struct wcodec_kept *kept);
+wcodec_status wcodec_opencl_kept_multiply(struct wcodec_device *device, uint64_t queue,
+                                          const struct wcodec_product *product, wcodec_error *err);
 void wcodec_opencl_kept_free(struct wcodec_kept *kept);
 void wcodec_opencl_kept_close(struct wcodec_device *device);
 

@@ -83,7 +83,7 @@ void wcodec_opencl_products_close(struct wcodec_device *d)
         close_one(d, &d->dense[k]);
 }
 
-static bool by_tensor_cores(const struct wcodec_device *d)
+bool wcodec_opencl_by_tensor_cores(const struct wcodec_device *d)
 {
     return d->variant == WCODEC_VARIANT_NVIDIA && d->capability >= 80 && !d->plain_products;
 }
@@ -122,12 +122,11 @@ wcodec_status wcodec_opencl_check_queue(const struct wcodec_device *d, uint64_t 
                : WCODEC_OK;
 }
 
-static wcodec_status check_product(const struct wcodec_device *d, uint64_t queue,
-                                   const struct wcodec_product *p, wcodec_error *err)
+wcodec_status wcodec_opencl_check_product(const struct wcodec_device *d, uint64_t queue,
+                                          const struct wcodec_product *p, uint64_t rows,
+                                          uint64_t columns, wcodec_error *err)
 {
-    const struct wcodec_fixed *f = p->fixed;
-    const uint64_t length = p->transposed ? f->rows : f->columns,
-                   width = p->transposed ? f->columns : f->rows;
+    const uint64_t length = p->transposed ? rows : columns, width = p->transposed ? columns : rows;
     wcodec_status status = wcodec_opencl_check_queue(d, queue, err);
     if (status == WCODEC_OK)
         status = wcodec_opencl_check_buffer(d, "x", p->x,
@@ -138,7 +137,7 @@ static wcodec_status check_product(const struct wcodec_device *d, uint64_t queue
             (p->vectors - 1) * p->y_stride + wcodec_gpu_operand_bytes(p->y_dtype) * width, err);
     if (status == WCODEC_OK && p->bias != 0)
         status = wcodec_opencl_check_buffer(d, "bias", p->bias,
-                                            wcodec_gpu_operand_bytes(p->bias_dtype) * f->rows, err);
+                                            wcodec_gpu_operand_bytes(p->bias_dtype) * rows, err);
     return status;
 }
 
@@ -192,7 +191,7 @@ static wcodec_status find_product(struct wcodec_device *d, const struct wcodec_p
                                   struct wcodec_opencl_product **product, uint64_t *taken,
                                   wcodec_error *err)
 {
-    const bool cores = by_tensor_cores(d);
+    const bool cores = wcodec_opencl_by_tensor_cores(d);
     wcodec_error own = {0};
     const struct wcodec_gpu_product_limits limits = {PRODUCT_GROUPS * d->units, PRODUCT_WARPS,
                                                      most_shared(d), WCODEC_PRODUCT_DIRECT_VECTORS,
@@ -228,7 +227,10 @@ static uint64_t transposed_most(struct wcodec_device *d, const struct wcodec_fix
 static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
                               const struct wcodec_product *given, wcodec_error *err)
 {
-    wcodec_status status = check_product(d, queue, given, err);
+    if (given->fixed == NULL)
+        return wcodec_opencl_kept_multiply(d, queue, given, err);
+    wcodec_status status = wcodec_opencl_check_product(d, queue, given, given->fixed->rows,
+                                                       given->fixed->columns, err);
     struct wcodec_product p = *given;
     const cl_mem matrix = given->memory->buffer;
     const cl_mem bias = given->bias != 0 ? (cl_mem)(uintptr_t)given->bias : matrix;
@@ -339,7 +341,7 @@ static wcodec_status find_rows(struct wcodec_device *d, const struct wcodec_rows
                                struct wcodec_gpu_rows *l, struct wcodec_opencl_product **product,
                                wcodec_error *err)
 {
-    const bool cores = by_tensor_cores(d);
+    const bool cores = wcodec_opencl_by_tensor_cores(d);
     wcodec_error own = {0};
     if (cores)
         wcodec_gpu_plan_rows(r, r->offset, d->units, most_shared(d), l);

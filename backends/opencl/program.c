@@ -309,6 +309,18 @@ static void describe(const struct wcodec_device *d, unsigned kernel,
         snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u", registers);
 }
 
+wcodec_status wcodec_opencl_coded_build(const struct wcodec_device *d, unsigned decoder,
+                                        unsigned eights, struct wcodec_opencl_program *p,
+                                        wcodec_error *err)
+{
+    char more[440] = "";
+    p->buffers = buffers_of(d, WCODEC_OPENCL_FORM_8);
+    describe(d, decoder, p, more, sizeof more);
+    const size_t length = strlen(more);
+    snprintf(more + length, sizeof more - length, " -DWCODEC_CODED_EIGHTS=%u", eights);
+    return wcodec_opencl_program_build(d, d->variant, more, p, err);
+}
+
 bool wcodec_opencl_takes_long_kernels(const struct wcodec_device *d)
 {
     const char *wanted = d->host->setting(d->host->opaque, "WCODEC_OPENCL_FAST");

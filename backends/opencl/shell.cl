@@ -11,7 +11,8 @@
  * WCODEC_BUFFERS of them, whose pointers are put into local memory: descriptors name them by
  * number. With WCODEC_PRODUCT it is one of products.def instead: product.cl; with WCODEC_CODER one
  * of tile_encoders.def: coder.cl; with WCODEC_ROLLOUT or WCODEC_RECURRENCE rollout.cl; with
- * WCODEC_SEARCH search.cl, WCODEC_VECTORS vectors.cl. */
+ * WCODEC_SEARCH search.cl, WCODEC_VECTORS vectors.cl. With WCODEC_CODED_EIGHTS besides a row of
+ * FRAGMENTS it multiplies by what that decodes: product_coded.cl. */
 #ifdef WCODEC_PRODUCT
 #define WCODEC_FIXED_JOB
 #endif
@@ -24,6 +25,9 @@
 #ifdef WCODEC_SIMT
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/work_group.h"
+#endif
+#if defined(WCODEC_PRODUCT) || defined(WCODEC_CODED_EIGHTS)
+#include "backends/kernels/fixed_elements.h"
 #endif
 
 /* With a size that it knows, NVIDIA's compiler does not keep to the registers that it is told. */
@@ -71,6 +75,8 @@
 
 #if defined(WCODEC_PRODUCT)
 #include "backends/opencl/product.cl"
+#elif defined(WCODEC_CODED_EIGHTS)
+#include "backends/opencl/product_coded.cl"
 #elif defined(WCODEC_CODER)
 #include "backends/opencl/coder.cl"
 #elif defined(WCODEC_ROLLOUT) || defined(WCODEC_RECURRENCE)

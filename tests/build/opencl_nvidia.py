@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""What NVIDIA's OpenCL compiler makes of each kernel of kernels.def, products.def, tile_encoders.def and rollouts.def, without its
-driver: clang's front end, CUDA's libnvvm, which is what the driver has, and ptxas.
+"""What NVIDIA's OpenCL compiler makes of each kernel of kernels.def, products.def, products_coded.def,
+tile_encoders.def and rollouts.def, without its driver: clang's front end, CUDA's libnvvm, which is what the driver has, and ptxas.
 
     python3 tests/build/opencl_nvidia.py [-k FOLDER] [KERNEL...]
 
@@ -142,6 +142,23 @@ def product_row(name, kind, bits, eights, way, registers):
     }
 
 
+def coded_rows():
+    """Of products_coded.def, with the rows of the kernels that decode the same tiles, and the sum."""
+    decoders = {
+        row["CODING"]: row
+        for row in rows()
+        if row["family"] == "FRAGMENTS" and row["name"].startswith("fragments_16_8")
+    }
+    codings = numbers(KERNELS / "geometry.h", "wcodec_tile_coding")
+    text = (KERNELS / "products_coded.def").read_text()
+    for name, coding, eights in re.findall(
+        r"(?m)^WCODEC_CODED_PRODUCT\((\w+), (\w+), (\d)\)", text
+    ):
+        decoder = decoders[codings["WCODEC_CODING_" + coding]]
+        yield {**decoder, "name": name, "coded": eights}
+    yield {**decoder, "name": "coded_sum", "coded": 0}
+
+
 def coder_rows():
     """Of tile_encoders.def, measures.def and deltas, with the steps and registers of backends/opencl/encode_tiles.c."""
     text = (KERNELS / "tile_encoders.def").read_text()
@@ -215,6 +232,7 @@ def front_end(row, folder):
         + ["-DWCODEC_OPENCL_ITEMS=256", "-DWCODEC_BUFFERS=8"]
         + [f"-DWCODEC_ROW_{name}={row[name]}" for name in columns if name in row]
         + [f"-DWCODEC_PRODUCT{name}={v}" for name, v in row.get("product", {}).items()]
+        + ([f"-DWCODEC_CODED_EIGHTS={row['coded']}"] if "coded" in row else [])
         + [f"-DWCODEC_CODER{name}={v}" for name, v in row.get("coder", {}).items()]
         + [f"-DWCODEC_ROLLOUT{name}={v}" for name, v in row.get("rollout", {}).items()]
         + [f"-DWCODEC_OPENCL_COPIES={NVIDIA_COPIES}", "-include", str(prelude), "-I", str(TOP)]
@@ -279,7 +297,7 @@ def main(arguments):
     find_cuda()
     if not shutil.which("clang"):
         skip("clang was not found")
-    every = [*rows(), *product_rows(), *coder_rows(), *rollout_rows()]
+    every = [*rows(), *product_rows(), *coded_rows(), *coder_rows(), *rollout_rows()]
     wanted = [row for row in every if not arguments or row["name"] in arguments]
     bad = 0
     with (

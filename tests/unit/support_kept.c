@@ -329,6 +329,7 @@ void support_kept(const struct wcodec_backend *backend, struct wcodec_device *de
     }
     print_message("kept: %u parts, %u faults, %u products\n", parts, faults, products);
     assert_true(parts >= tensors / 8 && faults >= tensors / 8);
-    assert_true(k.caller.opencl ? products == 0 : products >= tensors / 16); /* it has none */
+    /* Of OpenCL's devices those with tensor cores alone have them. */
+    assert_true((k.caller.opencl && products == 0) || products >= tensors / 16);
     support_caller_end(backend, &k.caller);
 }
