@@ -102,7 +102,9 @@ static void keep(const struct wcodec_gpu_rollout_limits *limits, struct wcodec_r
         p->kept[m] = (uint32_t)(left[m] * (room < rest ? room : rest) / rest / 4 * 4);
 }
 
-/* By so many parts; false: there are too few work-items, or there is too little shared memory. */
+/* By so many parts, or so many of them as have rows where they are not those of a cluster: one
+ * without would send nothing, so that others ran ahead of it. False: there are too few work-items,
+ * or there is too little shared memory. */
 static bool cut(const struct wcodec_rollout_sizes *s,
                 const struct wcodec_gpu_rollout_limits *limits, unsigned form, uint32_t parts,
                 struct wcodec_rollout_plan *p)
@@ -112,6 +114,8 @@ static bool cut(const struct wcodec_rollout_sizes *s,
                                       .items = limits->items,
                                       .parts = parts,
                                       .rows = divide_up(s->hidden, parts)};
+    if (limits->exchanges)
+        p->parts = divide_up(s->hidden, p->rows);
     uint64_t floats = (uint64_t)6 * p->rows;
     for (unsigned m = 0; m < MATRICES; m++) {
         const uint32_t rows = gates_of[m] * p->rows,

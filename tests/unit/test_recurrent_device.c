@@ -567,6 +567,7 @@ static void test_plans(void **state)
         {512, 1, 48 << 10, false, false, false, 0},   {64, 1, 32 << 10, false, false, false, 256},
         {32, 1, 16 << 10, false, false, false, 0},    {31, 1, 48 << 10, false, false, false, 0},
         {512, 26, 48 << 10, true, true, true, 0},     {64, 4, 1 << 20, false, true, false, 0},
+        {512, 132, 48 << 10, true, true, false, 0},   {64, 44, 48 << 10, false, true, false, 0},
     };
     static const uint32_t inputs[] = {1, 64, 4096};
     enum { ALL = 3 * 3 * 4096 };
