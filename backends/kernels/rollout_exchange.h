@@ -22,8 +22,9 @@
 #include "backends/kernels/rollout_launch.h"
 
 #ifdef WCODEC_EXCHANGES
-/* Reads after which it is looked whether others have lost patience. */
-#define WCODEC_ROLLOUT_LOOK 1024u
+/* Reads after which it is looked whether others have lost patience: more than a meeting takes, and
+ * few, as all that comes after a fault waits for so many at each place. */
+#define WCODEC_ROLLOUT_LOOK 64u
 
 /* The first place of a member's vector, by the number of its counter. */
 WCODEC_DEVICE_FUNCTION uint64_t wcodec_rollout_place(const struct wcodec_rollout_launch *l,

@@ -25,7 +25,7 @@ struct wcodec_rssm_device {
     struct wcodec_queue *queue;
     struct wcodec_staging work; /* there */
     struct wcodec_staging host; /* what comes from there, and goes to it */
-    bool told;                  /* the log has that it rolls out nothing */
+    bool left;                  /* it rolls out nothing, and is not tried again */
 };
 
 static wcodec_status failed(const struct wcodec_rssm_device *d, wcodec_status status,
@@ -256,18 +256,18 @@ wcodec_status wcodec_rssm_device_run(struct wcodec_rssm_device *d, struct wcodec
                    : wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s: %s", d->owner.device->name,
                                  d->owner.device->loss);
     pthread_mutex_lock(&d->lock);
-    const wcodec_status status = roll_out(d, tasks, &reason);
+    const bool left = d->left;
+    const wcodec_status status = left ? WCODEC_ERROR_UNSUPPORTED : roll_out(d, tasks, &reason);
+    d->left = status == WCODEC_ERROR_UNSUPPORTED;
     pthread_mutex_unlock(&d->lock);
+    if (left)
+        return wcodec_fail(err, status, "%s rolls out nothing", d->owner.device->name);
     if (status == WCODEC_OK)
         return status;
     failed(d, status, &reason, err);
     if (status == WCODEC_ERROR_DEVICE && d->owner.device->cpu_allowed)
         return WCODEC_ERROR_UNSUPPORTED;
-    pthread_mutex_lock(&d->lock);
-    const bool told = d->told;
-    d->told = d->told || status == WCODEC_ERROR_UNSUPPORTED;
-    pthread_mutex_unlock(&d->lock);
-    if (status == WCODEC_ERROR_UNSUPPORTED && !told)
+    if (status == WCODEC_ERROR_UNSUPPORTED)
         wcodec_log(context, WCODEC_LOG_INFO, "%s rolls out nothing, the CPU does: %s",
                    d->owner.device->name, reason.text);
     return status;
@@ -281,7 +281,7 @@ const char *wcodec_rssm_device_name(const struct wcodec_rssm_device *d)
 bool wcodec_rssm_device_is_left(struct wcodec_rssm_device *d)
 {
     pthread_mutex_lock(&d->lock);
-    const bool is_left = d->told || atomic_load(&d->owner.device->lost);
+    const bool is_left = d->left || atomic_load(&d->owner.device->lost);
     pthread_mutex_unlock(&d->lock);
     return is_left;
 }
