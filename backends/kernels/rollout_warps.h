@@ -438,6 +438,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_warps_step(const uint32_t columns, struct wco
                 gate = wcodec_warps_sigmoid(s->stay[0] + sums[0] + s->first[0] * first);
     if (s->is_reset && s->is_there)
         wcodec_warps_publish(warp, s, l, 0, t, r->rh, gate * own);
+    /* Not own + gate (candidate - own): what is forgotten may be much larger than what comes. */
+    const float kept = (1 - gate) * own;
     wcodec_warps_meet(warp, s, l, 0, t, r->rh);
     WCODEC_UNROLL_ALL
     for (uint32_t c = 0; c < columns; c += 4) {
@@ -449,7 +451,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_warps_step(const uint32_t columns, struct wco
     wcodec_warps_add(warp, WCODEC_WARPS_RESET, 0, s, reset, of_loss);
     const float candidate = wcodec_warps_tanh(inputs + reset[0]);
     if (!s->is_reset && s->is_there)
-        wcodec_warps_publish(warp, s, l, 8, t, next, own + gate * (candidate - own));
+        wcodec_warps_publish(warp, s, l, 8, t, next, kept + gate * candidate);
     /* Nobody waits for what a warp without hidden values makes: if it came behind by two turns, it
      * would take a barrier of a cluster's later turn for its own, and wait for one too many. */
     if (s->is_uneven)

@@ -244,6 +244,40 @@ static void test_devices(void **state)
     }
 }
 
+/* Large hidden values that are forgotten in the first step leave nothing of their rounding. */
+static void test_forgotten(void **state)
+{
+    static const char *const names[] = {"fake", "cuda"};
+    const struct sizes n = {WCODEC_RSSM_PRODUCTION, 1, 128, 8, 16, 5};
+    struct model m;
+    wcodec_error err;
+    (void)state;
+    make(&m, &n);
+    memset((float *)m.members[0].u_z, 0, GATES * n.h * n.h * sizeof(float));
+    for (size_t i = 0; i < n.h; i++) {
+        ((float *)m.members[0].b_z)[i] = 30;
+        m.hidden[i] *= 1e6f;
+    }
+    setenv("WCODEC_FAKE", "", 1);
+    for (size_t d = 0; d < sizeof names / sizeof names[0]; d++) {
+        wcodec_options options;
+        wcodec_context *context;
+        wcodec_options_init(&options);
+        options.backend = names[d];
+        if (!support_load_plugin(d > 0 ? names[d] : NULL) ||
+            wcodec_context_create(&options, &context, NULL) != WCODEC_OK)
+            continue;
+        wcodec_rssm *cpu = create(context, &m, NULL), *device = create(context, &m, names[d]);
+        assert_int_equal(roll(cpu, &m, true, &on_cpu, &err), WCODEC_OK);
+        assert_int_equal(roll(device, &m, true, &on_device, &err), WCODEC_OK);
+        expect_said(&m, &on_device, &on_cpu);
+        wcodec_rssm_destroy(device);
+        wcodec_rssm_destroy(cpu);
+        wcodec_context_destroy(context);
+    }
+    free(m.memory);
+}
+
 static wcodec_context *open_logged(const char *backend, struct support_allocator *allocator,
                                    struct support_log *logged)
 {
@@ -647,6 +681,6 @@ int main(void)
         cmocka_unit_test(test_apart),   cmocka_unit_test(test_opencl_parts),
         cmocka_unit_test(test_traced),  cmocka_unit_test(test_lost),
         cmocka_unit_test(test_memory),  cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_forgotten)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
