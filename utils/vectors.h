@@ -28,6 +28,8 @@ bool vectors_rows_open_original(struct app *app, const char *path, const char *t
 /* Rows that are left in their file: were they the same until now? After they were used, and before
  * what is made of them gets its name. False: reported. */
 bool vectors_rows_check(struct app *app, const struct vectors_rows *rows);
+/* Are all numbers finite, and at most 65504 in magnitude? False: reported, with the row. */
+bool vectors_rows_check_numbers(struct app *app, const struct vectors_rows *rows);
 /* Was the file of such rows cut short? Zeros stand for what is gone. */
 bool vectors_rows_lost(const struct vectors_rows *rows);
 /* Was it, or was it written to? */
@@ -62,8 +64,6 @@ wcodec_vectors *vectors_files_read(struct app *app, const char *name,
 wcodec_vectors *vectors_find_anchors(struct app *app, const struct vectors_rows *rows);
 /* Print it, and free it. */
 void vectors_print_json(struct app *app, json_t *item);
-/* export of a segment, which is decoded. */
-void vectors_export_segment(struct app *app);
 
 /* train; compress, add, remove, compact and search are in vectors_store.c, the others in
  * vectors_show.c. Operands are those after the subcommand. */

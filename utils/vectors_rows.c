@@ -213,6 +213,35 @@ bool vectors_rows_check(struct app *app, const struct vectors_rows *rows)
     return !rows->mapped || tensor_file_check(app, &rows->file);
 }
 
+/* The magnitude of element i, as the bits of a binary32. */
+static uint32_t magnitude_of(wcodec_dtype dtype, const uint8_t *data, uint64_t i)
+{
+    if (dtype == WCODEC_DTYPE_F32)
+        return ((uint32_t)data[4 * i] | (uint32_t)data[4 * i + 1] << 8 |
+                (uint32_t)data[4 * i + 2] << 16 | (uint32_t)data[4 * i + 3] << 24) &
+               0x7fffffff;
+    const uint32_t half = ((uint32_t)data[2 * i] | (uint32_t)data[2 * i + 1] << 8) & 0x7fff;
+    if (dtype == WCODEC_DTYPE_BF16)
+        return half << 16;
+    return half < 0x7c00 ? 0 : (half - 0x7c00) << 13 | 0x7f800000;
+}
+
+bool vectors_rows_check_numbers(struct app *app, const struct vectors_rows *rows)
+{
+    enum { INFINITE = 0x7f800000, MOST = 0x477fe000 /* 65504 */ };
+    const uint64_t d = rows->rows.dimensions;
+    for (uint64_t i = 0; i < rows->rows.count * d; i++) {
+        const uint32_t bits = magnitude_of(rows->rows.dtype, rows->data, i);
+        if (bits > MOST)
+            return app_fail(app, EXIT_USAGE, "%s: row %" PRIu64 ": element %" PRIu64 " is %s",
+                            rows->name, i / d, i % d,
+                            bits > INFINITE    ? "NaN"
+                            : bits == INFINITE ? "infinite"
+                                               : "beyond 65504");
+    }
+    return vectors_rows_check(app, rows);
+}
+
 void vectors_rows_close(struct vectors_rows *rows)
 {
     if (rows->mapped) {

@@ -204,6 +204,71 @@ static bool write_parts(struct app *app, const wcodec_vectors *vectors, struct o
     return true;
 }
 
+static bool write_vectors(struct app *app, const wcodec_reader *reader, uint64_t n, uint64_t d,
+                          struct output *output)
+{
+    enum { ROWS = 1024 };
+    json_t *header = json_pack("{s:{s:s}, s:{s:s, s:[o, o], s:[i, o]}}", "__metadata__", "format",
+                               "pt", "vectors", "dtype", "F32", "shape", json_size(n), json_size(d),
+                               "data_offsets", 0, json_size(4 * n * d));
+    size_t size;
+    char *begin = safetensors_begin(header, &size);
+    float *rows = app_alloc(app, output->name, 4 * ROWS * d);
+    wcodec_error err = {0};
+    bool good = begin && rows && output_write(output, begin, size) == 0;
+    for (uint64_t at = 0, some; good && at < n && !signals_pending(); at += some) {
+        some = n - at < ROWS ? n - at : ROWS;
+        good = wcodec_vectors_decode(reader, at, some, rows, (size_t)(4 * ROWS * d), &err) ==
+               WCODEC_OK;
+        for (uint64_t i = 0; good && i < some * d; i++) {
+            uint32_t bits;
+            memcpy(&bits, &rows[i], sizeof bits);
+            uint8_t *to = (uint8_t *)&rows[i];
+            for (unsigned b = 0; b < 4; b++)
+                to[b] = (uint8_t)(bits >> 8 * b);
+        }
+        good = good && output_write(output, rows, (size_t)(4 * some * d)) == 0;
+    }
+    if (!good && begin && rows)
+        output_fail(app, output, app->options.files.items[0], &err);
+    free(begin);
+    free(rows);
+    return good && !signals_pending();
+}
+
+static void export_segment(struct app *app)
+{
+    const char *path = app->options.files.items[0];
+    struct output_attributes attributes = {0};
+    struct output output;
+    wcodec_reader *reader = NULL;
+    wcodec_tensor_info info;
+    struct stat st;
+    wcodec_error err = {0};
+    uint64_t i;
+    if (!app_context(app))
+        return;
+    wcodec_status status = wcodec_reader_open_path(app->context, path, &reader, &err);
+    /* Is it a segment? */
+    if (status == WCODEC_OK)
+        status = wcodec_vectors_decode(reader, 0, 0, NULL, 0, &err);
+    if (status == WCODEC_OK)
+        status = wcodec_reader_find(reader, "vectors.residuals", &i, &err);
+    if (status == WCODEC_OK)
+        status = wcodec_reader_tensor(reader, i, &info, &err);
+    if (status != WCODEC_OK)
+        app_fail_status(app, path, &err);
+    else if (stat(path, &st) != 0)
+        app_fail(app, EXIT_FAILED, "%s: is gone", path);
+    else if (output_open(app, app->options.output, &st, &output)) {
+        output_attributes_narrow(&attributes, &st);
+        if (write_vectors(app, reader, info.shape[0], info.shape[1], &output))
+            output_commit(app, &output, &attributes);
+        output_close(&output);
+    }
+    wcodec_reader_close(reader);
+}
+
 void vectors_export(struct app *app)
 {
     const struct options *o = &app->options;
@@ -218,7 +283,7 @@ void vectors_export(struct app *app)
         return;
     }
     if (path_has_suffix(o->files.items[0], ".wcodec")) {
-        vectors_export_segment(app);
+        export_segment(app);
         return;
     }
     wcodec_vectors *vectors = vectors_files_read(app, o->files.items[0], &attributes);

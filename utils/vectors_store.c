@@ -1,11 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* wcodec vectors compress, add, remove, compact and search, and what info and export say of
- * segments. */
+/* wcodec vectors compress, add, remove, compact and search, and what info says of stores. */
 #include "utils/directory.h"
 #include "utils/json.h"
-#include "utils/safetensors.h"
 #include "utils/signals.h"
 #include "utils/text.h"
 #include "utils/vectors.h"
@@ -163,7 +161,7 @@ static void add(struct app *app, const char *store, const struct vectors_rows *r
     if (status == WCODEC_OK)
         note_report(app, store, &report, &first_id);
     else
-        app_fail_status(app, strncmp(err.text, "row ", 4) == 0 ? rows->name : store, &err);
+        app_fail_status(app, status == WCODEC_ERROR_USAGE ? rows->name : store, &err);
 }
 
 void vectors_add(struct app *app)
@@ -391,7 +389,8 @@ void vectors_search(struct app *app)
         uint64_t *ids = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *ids);
         float *scores = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *scores);
         const struct searched searched = {.rows = &rows, .original = o->rerank ? &original : NULL};
-        if (ids && scores && tune(app, store, &searched, &options))
+        if (ids && scores && vectors_rows_check_numbers(app, &rows) &&
+            tune(app, store, &searched, &options))
             search(app, store, &searched, &options, ids, scores, TOGETHER);
         free(ids);
         free(scores);
@@ -440,69 +439,4 @@ void vectors_store_info(struct app *app)
            100 * ratio, info.memory);
     app_stdout_good(app);
     free(escaped);
-}
-
-static bool write_vectors(struct app *app, const wcodec_reader *reader, uint64_t n, uint64_t d,
-                          struct output *output)
-{
-    enum { ROWS = 1024 };
-    json_t *header = json_pack("{s:{s:s}, s:{s:s, s:[o, o], s:[i, o]}}", "__metadata__", "format",
-                               "pt", "vectors", "dtype", "F32", "shape", json_size(n), json_size(d),
-                               "data_offsets", 0, json_size(4 * n * d));
-    size_t size;
-    char *begin = safetensors_begin(header, &size);
-    float *rows = app_alloc(app, output->name, 4 * ROWS * d);
-    wcodec_error err = {0};
-    bool good = begin && rows && output_write(output, begin, size) == 0;
-    for (uint64_t at = 0, some; good && at < n && !signals_pending(); at += some) {
-        some = n - at < ROWS ? n - at : ROWS;
-        good = wcodec_vectors_decode(reader, at, some, rows, (size_t)(4 * ROWS * d), &err) ==
-               WCODEC_OK;
-        for (uint64_t i = 0; good && i < some * d; i++) {
-            uint32_t bits;
-            memcpy(&bits, &rows[i], sizeof bits);
-            uint8_t *to = (uint8_t *)&rows[i];
-            for (unsigned b = 0; b < 4; b++)
-                to[b] = (uint8_t)(bits >> 8 * b);
-        }
-        good = good && output_write(output, rows, (size_t)(4 * some * d)) == 0;
-    }
-    if (!good && begin && rows)
-        output_fail(app, output, app->options.files.items[0], &err);
-    free(begin);
-    free(rows);
-    return good && !signals_pending();
-}
-
-void vectors_export_segment(struct app *app)
-{
-    const char *path = app->options.files.items[0];
-    struct output_attributes attributes = {0};
-    struct output output;
-    wcodec_reader *reader = NULL;
-    wcodec_tensor_info info;
-    struct stat st;
-    wcodec_error err = {0};
-    uint64_t i;
-    if (!app_context(app))
-        return;
-    wcodec_status status = wcodec_reader_open_path(app->context, path, &reader, &err);
-    /* Is it a segment? */
-    if (status == WCODEC_OK)
-        status = wcodec_vectors_decode(reader, 0, 0, NULL, 0, &err);
-    if (status == WCODEC_OK)
-        status = wcodec_reader_find(reader, "vectors.residuals", &i, &err);
-    if (status == WCODEC_OK)
-        status = wcodec_reader_tensor(reader, i, &info, &err);
-    if (status != WCODEC_OK)
-        app_fail_status(app, path, &err);
-    else if (stat(path, &st) != 0)
-        app_fail(app, EXIT_FAILED, "%s: is gone", path);
-    else if (output_open(app, app->options.output, &st, &output)) {
-        output_attributes_narrow(&attributes, &st);
-        if (write_vectors(app, reader, info.shape[0], info.shape[1], &output))
-            output_commit(app, &output, &attributes);
-        output_close(&output);
-    }
-    wcodec_reader_close(reader);
 }

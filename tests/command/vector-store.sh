@@ -23,6 +23,7 @@ npy("few.npy", rows[:3])
 npy("more.npy", [[x + 100 for x in r] for r in rows[:20]])
 npy("narrow.npy", [r[:5] for r in rows])
 npy("nan.npy", [r[:11] + [math.nan if i == 7 else 0] for i, r in enumerate(rows)])
+npy("late.npy", [r[:11] + [math.inf if i == 1100 else 0] for i, r in enumerate(rows + rows + rows)])
 npy("whole.npy", [[1, 2], [3, 4]], "i")
 nearest = []
 for q in rows[:3]:
@@ -141,7 +142,7 @@ refused 2 'takes a store' compact store store
 refused 2 'empty: no store of vectors' compact empty
 refused 2 'takes a store, and a file' search store
 refused 2 'queries of 5 dimensions, but the vectors have 12' search store narrow.npy
-refused 2 'queries: row 7: element 11 is NaN' search store nan.npy
+refused 2 "nan.npy: tensor 'arr_0': row 7: element 11 is NaN" search store nan.npy
 refused 2 '600 nearest of 518' search --nearest=600 store few.npy
 refused 2 'at most 4096 neighbours' search --nearest=4097 store few.npy
 refused 2 'narrow.npy: the original has rows of 5 dimensions, but the vectors have 12' search --rerank=narrow.npy store few.npy
@@ -164,6 +165,16 @@ poke store/vectors.manifest 20 070
 cp store/vectors.manifest before
 refused 3 "vectors.manifest: the manifest's check differs" search store few.npy
 refused 3 "vectors.manifest: the manifest's check differs" add store all.npy
+# Of many queries, none is answered before the last is good.
+refused 2 "late.npy: tensor 'arr_0': row 1100: element 11 is infinite" search all.wcodec late.npy
+silent
+# What does not fit a store is said of the file.
+run 0 "$WCODEC" vectors add -q --anchors=4 --bits=3 whole all.npy
+cp whole/vectors.manifest whole.before
+refused 2 "narrow.npy: tensor 'arr_0': whole: vectors of 5 dimensions, but those there have 12" add whole narrow.npy
+refused 2 "nan.npy: tensor 'arr_0': row 7: element 11 is NaN" add whole nan.npy
+refused 2 "few.npy: .*: id 499 was used" add --first-id=499 whole few.npy
+same whole.before whole/vectors.manifest
 # What is made of a private file is as private, and so is what the store becomes by it.
 cp all.npy private.npy
 chmod 600 private.npy
