@@ -75,7 +75,8 @@ static bool has_room(const struct large_pages *p, size_t making)
             (uint64_t)fs.f_bavail * fs.f_frsize >= (uint64_t)(making + AHEAD + 1) * STEP);
 }
 
-/* What is to become a large page has one small page at least. */
+/* What is to become a large page has one small page at least. Until it is written to, it is no
+ * memory of the process: one page fault brings it back. */
 static bool make(const struct large_pages *p, size_t step, size_t making)
 {
     const uint64_t begin = (uint64_t)step * STEP, end = end_of(p, step);
@@ -84,7 +85,9 @@ static bool make(const struct large_pages *p, size_t step, size_t making)
     for (uint64_t at = begin; at < end; at += LARGE_PAGE)
         if (madvise(p->at + at, SMALL_PAGE, MADV_POPULATE_WRITE) != 0)
             return false;
-    return madvise(p->at + begin, (size_t)(end - begin), MADV_COLLAPSE) == 0;
+    const bool made = madvise(p->at + begin, (size_t)(end - begin), MADV_COLLAPSE) == 0;
+    (void)madvise(p->at + begin, (size_t)(end - begin), MADV_DONTNEED);
+    return made;
 }
 
 static uint64_t now_ns(void)
@@ -165,7 +168,7 @@ void large_pages_put(struct large_pages *p, uint64_t begin, uint64_t end)
         pthread_mutex_lock(&p->mutex);
         p->steps[step].written += part;
         const bool is_whole =
-            p->steps[step].state == LARGE && p->steps[step].written == step_end - step_begin;
+            p->steps[step].state != MAKING && p->steps[step].written == step_end - step_begin;
         pthread_mutex_unlock(&p->mutex);
         if (is_whole)
             (void)madvise(p->at + step_begin, (size_t)(step_end - step_begin), MADV_DONTNEED);

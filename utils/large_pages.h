@@ -43,7 +43,8 @@ void large_pages_close(struct large_pages *pages);
  * made, or make some. True: all of them are large. By any number of threads. */
 bool large_pages_get(struct large_pages *pages, uint64_t begin, uint64_t end);
 
-/* After that. What is written is unmapped, so that it does not count as the process's memory. */
+/* After that, on large pages or not. What is written is unmapped, so that it does not count as the
+ * process's memory. */
 void large_pages_put(struct large_pages *pages, uint64_t begin, uint64_t end);
 
 #endif

@@ -308,8 +308,24 @@ static bool has_large_pages(void)
     return turn == MAPPED_COPIES_FREELY;
 }
 
+/* Bytes of the mapping that count as the process's memory. */
+static size_t held_of(const struct mapped *mapped)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    size_t held = 0;
+    for (size_t at = 0; fd >= 0 && at < mapped->size; at += page) {
+        uint64_t entry = 0;
+        const off_t place = (off_t)(((uintptr_t)mapped->at + at) / page * sizeof entry);
+        if (pread(fd, &entry, sizeof entry, place) == sizeof entry && entry >> 63 != 0)
+            held += page;
+    }
+    close(fd);
+    return held;
+}
+
 /* Whether they can be had or not, the file has all bytes, and no more pages than it needs when it
- * has been cut to its size. */
+ * has been cut to its size. What is written does not count as memory. */
 static void writes_to_large_pages(size_t size, bool ends)
 {
     struct mapped mapped;
@@ -323,6 +339,8 @@ static void writes_to_large_pages(size_t size, bool ends)
     REQUIRE(write_all(&mapped, data, size, &copied) == 0);
     if (ends)
         REQUIRE(mapped.large.made == 0);
+    if (size == LARGE)
+        REQUIRE(held_of(&mapped) <= 2 * MIB);
     REQUIRE(mapped_close(&mapped, &extended) && extended == LARGE + 1);
     REQUIRE(ftruncate(fd, (off_t)size) == 0 && 512 * status_of(fd).st_blocks <= (off_t)size + MIB);
     expect_contents(fd, data, size);
@@ -346,6 +364,8 @@ static void makes_what_one_thread_needs(void)
             REQUIRE(mapped_write(&mapped, at, data + at, size) == MAPPED_DONE);
         else
             REQUIRE(pwrite(fd, data + at, size, (off_t)at) == (ssize_t)size);
+        if (turn == MAPPED_WRITES || at % (8 * MIB) == 0)
+            REQUIRE(held_of(&mapped) <= 4 * MIB);
         mapped_end(&mapped, turn, at, size);
         REQUIRE(mapped.large.made < at + 8 * MIB);
     }
