@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Ensembles and units by the tensors of a file, of every dtype and by other names, give what the
- * same weights in memory give; what is refused is named; memory is what was said before. */
+ * same weights in memory give, on a device too; what is refused is named; memory is what was said
+ * before. */
 #include "support_model.h"
 
 #include <math.h>
@@ -140,18 +141,17 @@ static wcodec_status roll(const wcodec_rssm *rssm, float *trajectories, float *d
     return wcodec_rssm_rollout(rssm, &input, STEPS, &output, &summary, NULL);
 }
 
-static wcodec_rssm *create_ensemble(wcodec_context *context, wcodec_rssm_mode mode, bool biases)
+static wcodec_rssm *create_ensemble(wcodec_context *context, const wcodec_rssm_options *of,
+                                    bool biases)
 {
-    wcodec_rssm_options o;
+    wcodec_rssm_options o = *of;
     wcodec_gru_weights members[E];
     wcodec_rssm *rssm;
     wcodec_error err;
-    wcodec_rssm_options_init(&o);
     o.ensemble = E;
     o.hidden = H;
     o.stochastic = S;
     o.inputs = I;
-    o.mode = mode;
     for (unsigned e = 0; e < E; e++) {
         const struct tensor *t = tensors + 9 * e;
         members[e] = (wcodec_gru_weights){.w_z = t[0].values,
@@ -199,7 +199,7 @@ static void test_ensemble(void **unused)
     assert_true(options.ensemble == E && options.hidden == H && options.stochastic == S &&
                 options.inputs == I && options.mode == WCODEC_RSSM_SAMPLED &&
                 options.struct_size == sizeof options);
-    want = create_ensemble(context, WCODEC_RSSM_SAMPLED, true);
+    want = create_ensemble(context, &options, true);
     expect_same(got, want, true);
     wcodec_rssm_destroy(got);
     wcodec_rssm_destroy(want);
@@ -230,7 +230,8 @@ static void test_ensemble(void **unused)
     reader = open_file(context, renamed, count, &sink);
     if (wcodec_rssm_open(reader, NULL, &names, &got, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
-    want = create_ensemble(context, WCODEC_RSSM_PRODUCTION, false);
+    wcodec_rssm_options_init(&options);
+    want = create_ensemble(context, &options, false);
     expect_same(got, want, false);
     wcodec_rssm_destroy(got);
     wcodec_rssm_destroy(want);
@@ -238,6 +239,79 @@ static void test_ensemble(void **unused)
     support_sink_free(&sink);
     free(renamed);
     wcodec_context_destroy(context);
+}
+
+enum { STARTS = 9 };
+
+static void roll_many(const wcodec_rssm *rssm, float *trajectories)
+{
+    float features[STARTS * I], loss[STARTS];
+    wcodec_error err;
+    for (unsigned i = 0; i < STARTS * I; i++)
+        features[i] = 0.037f * (float)i - 1;
+    for (unsigned i = 0; i < STARTS; i++)
+        loss[i] = (float)i;
+    const wcodec_rssm_starts starts = {.count = STARTS, .features = features, .loss = loss};
+    const wcodec_rssm_courses courses = {.trajectories = trajectories};
+    if (wcodec_rssm_rollout_many(rssm, &starts, STEPS, &courses, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+}
+
+/* The ensemble of a file in a device's memory, with products of BF16: what that of weights in
+ * memory gives there, by tensor cores where starts are many. The device is the fake one. */
+static void test_device(void **unused)
+{
+    (void)unused;
+    float found[STARTS * E * (STEPS + 1)], wanted[STARTS * E * (STEPS + 1)];
+    uint64_t seed = support_seed();
+    char relative[4096];
+    struct support_sink sink;
+    wcodec_error err;
+    wcodec_rssm *got, *want, *plain;
+    wcodec_rssm_options options, sizes;
+    wcodec_options of_context;
+    wcodec_context *context;
+    const char *build = getenv("top_builddir");
+    snprintf(relative, sizeof relative, "%s/backends/fake/.libs", build != NULL ? build : ".");
+    char *const folder = realpath(relative, NULL);
+    if (folder == NULL)
+        skip(); /* a library without plugins */
+    setenv("WCODEC_BACKEND_PATH", folder, 1);
+    free(folder);
+    wcodec_options_init(&of_context);
+    of_context.backend = "fake";
+    if (wcodec_context_create(&of_context, &context, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    make_ensemble(&seed);
+    wcodec_reader *reader = open_file(context, tensors, TENSORS, &sink);
+    wcodec_rssm_options_init(&options);
+    options.memory = "fake";
+    options.products = WCODEC_GRU_PRODUCTS_BF16;
+    if (wcodec_rssm_open(reader, &options, NULL, &got, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    want = create_ensemble(context, &options, true);
+    options.products = WCODEC_GRU_PRODUCTS_F32;
+    plain = create_ensemble(context, &options, true);
+    wcodec_rssm_options_init(&sizes);
+    wcodec_rssm_sizes(got, &sizes);
+    /* NULL: no fibers, which the device emulates its lanes by. */
+    if (sizes.memory != NULL) {
+        assert_string_equal(sizes.memory, "fake");
+        assert_int_equal(sizes.products, WCODEC_GRU_PRODUCTS_BF16);
+        roll_many(got, found);
+        roll_many(want, wanted);
+        assert_memory_equal(found, wanted, sizeof found);
+        roll_many(plain, wanted);
+        assert_memory_not_equal(found, wanted, sizeof found);
+    }
+    expect_same(got, want, true);
+    expect_same(got, plain, true);
+    wcodec_rssm_destroy(got);
+    wcodec_rssm_destroy(want);
+    wcodec_rssm_destroy(plain);
+    wcodec_reader_close(reader);
+    wcodec_context_destroy(context);
+    support_sink_free(&sink);
 }
 
 /* Opens a file in which one tensor is another, and expects that to be said. */
@@ -511,9 +585,8 @@ static void test_memory(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ensemble),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_unit),
+        cmocka_unit_test(test_ensemble), cmocka_unit_test(test_device),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_unit),
         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
