@@ -163,6 +163,12 @@ void vectors_evaluate(struct app *app)
                  "vectors evaluate takes the name of a set and the file of its vectors");
         return;
     }
+    if (vectors_is_store(o->files.items[0])) {
+        app_fail(app, EXIT_USAGE,
+                 "%s: is a store or a segment, but evaluate measures sets that train made",
+                 o->files.items[0]);
+        return;
+    }
     wcodec_vectors *vectors = vectors_files_read(app, o->files.items[0], &attributes);
     if (vectors && vectors_rows_open(app, o->files.items[1], &rows)) {
         evaluate(app, o->files.items[0], vectors, &rows);

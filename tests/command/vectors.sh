@@ -174,6 +174,7 @@ refused 1 'nothing.idx: cannot open' info nothing
 refused 2 'the anchors are of \[1000, 64\] vectors, and not of \[300, 64\]' evaluate set small.npy
 refused 2 '1001 queries of 1000' evaluate --queries=1001 set big.npy
 refused 2 '1001 neighbours' evaluate --nearest=1001 set big.npy
+cp set.idx whole.wcodec; refused 2 'whole.wcodec: is a store or a segment' evaluate whole.wcodec big.npy; rm whole.wcodec
 cp set.anchors.bin bad.anchors.bin; cp set.assign.bin bad.assign.bin; cp set.idx bad.idx
 poke bad.assign.bin 3 001
 refused 3 'bad: row 0 has anchor' info bad
