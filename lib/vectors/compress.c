@@ -167,6 +167,7 @@ static wcodec_status code(struct coding *coding, const wcodec_vectors_compress_o
     report->anchors = work->m;
     report->scale = (double)coding->scale;
     quantise(coding, report);
+    wcodec_vectors_work_free_rows(work);
     return write_segment(coding, o->level, write, opaque, report, err);
 }
 
@@ -177,6 +178,11 @@ static wcodec_status assign(struct coding *coding, const wcodec_vectors *vectors
     wcodec_status status = wcodec_vectors_take_anchors(work, vectors, err);
     if (status != WCODEC_OK)
         return status;
+    if ((uint64_t)work->n * work->d > work->context->limits.max_memory - work->held)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "%zu vectors of %zu dimensions take %" PRIu64
+                           " bytes with their residuals: more than the limit of memory",
+                           work->n, work->d, work->held + (uint64_t)work->n * work->d);
     coding->anchors =
         wcodec_alloc_array(allocator, (uint64_t)work->m * work->d, sizeof *coding->anchors);
     coding->residuals = wcodec_alloc_array(allocator, (uint64_t)work->n * work->d, 1);

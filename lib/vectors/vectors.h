@@ -74,6 +74,8 @@ const float *wcodec_vectors_widened(const struct wcodec_vectors_work *work, size
 /* Was there memory for all that the steps so far were at? */
 wcodec_status wcodec_vectors_check_full(struct wcodec_vectors_work *work, wcodec_error *err);
 void wcodec_vectors_work_free(struct wcodec_vectors_work *work);
+/* What is only for steps: rows, their distances and order are no more. */
+void wcodec_vectors_work_free_rows(struct wcodec_vectors_work *work);
 /* Memory for so many anchors; those that there are stay. */
 wcodec_status wcodec_vectors_work_grow(struct wcodec_vectors_work *work, size_t anchors,
                                        wcodec_error *err);

@@ -249,16 +249,24 @@ wcodec_status wcodec_vectors_work_init(struct wcodec_vectors_work *work, wcodec_
     return status;
 }
 
-void wcodec_vectors_work_free(struct wcodec_vectors_work *work)
+void wcodec_vectors_work_free_rows(struct wcodec_vectors_work *work)
 {
     const wcodec_allocator *allocator = &work->context->allocator;
     wcodec_free(allocator, work->rows);
+    wcodec_free(allocator, work->distance);
+    wcodec_free(allocator, work->order);
+    work->rows = work->distance = NULL;
+    work->order = NULL;
+}
+
+void wcodec_vectors_work_free(struct wcodec_vectors_work *work)
+{
+    const wcodec_allocator *allocator = &work->context->allocator;
+    wcodec_vectors_work_free_rows(work);
     wcodec_free(allocator, work->anchors);
     wcodec_free(allocator, work->panels);
     wcodec_free(allocator, work->columns);
-    wcodec_free(allocator, work->distance);
     wcodec_free(allocator, work->index);
-    wcodec_free(allocator, work->order);
     wcodec_free(allocator, work->begin);
     wcodec_free(allocator, work->means);
     wcodec_free(allocator, work->sums);

@@ -6,6 +6,7 @@
 #include "support_memory.h"
 
 #include "coding/lossy.h"
+#include <wcodec/search.h>
 
 #include <math.h>
 #include <stdatomic.h>
@@ -627,6 +628,59 @@ static void limit_holds(void **state)
     free(data);
 }
 
+static int ignore_bytes(void *opaque, const void *data, size_t size)
+{
+    (void)opaque, (void)data, (void)size;
+    return 0;
+}
+
+static wcodec_status compress_within(uint64_t limit, const wcodec_vectors *vectors,
+                                     const wcodec_vector_rows *rows, struct counted *counted)
+{
+    wcodec_vectors_compress_options o;
+    wcodec_options options;
+    wcodec_context *context;
+    wcodec_vectors_compress_options_init(&o);
+    o.bits = 4;
+    wcodec_options_init(&options);
+    options.backend = "cpu";
+    options.threads = 2;
+    options.limits.max_memory = limit;
+    options.allocator =
+        (wcodec_allocator){count_allocation, count_bytes, count_release, counted, {NULL}};
+    *counted = (struct counted){0};
+    assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
+    const wcodec_status status =
+        wcodec_vectors_compress(context, vectors, rows, &o, ignore_bytes, NULL, NULL, NULL);
+    wcodec_context_destroy(context);
+    assert_int_equal(counted->now, 0);
+    return status;
+}
+
+/* Rows are no more when residuals are coded; these count. 50,000 rows of 64 numbers take 13,600,000
+ * bytes and 3,200,000 as residuals, with which coding takes less. */
+static void compressing(void **state)
+{
+    enum { N = 50000, D = 64, ROWS = 13600000, ALL = ROWS + N * D, OTHER = 200000 };
+    wcodec_vector_rows rows;
+    wcodec_vectors_options o;
+    struct course course;
+    struct counted counted;
+    (void)state;
+    uint16_t *data = make_rows(N, D, &rows);
+    wcodec_vectors_options_init(&o);
+    o.anchors = 5;
+    o.max_iterations = 1;
+    wcodec_vectors *vectors = train(2, &rows, &o, &course);
+    assert_int_equal(compress_within(ALL - 1, vectors, &rows, &counted), WCODEC_ERROR_LIMIT);
+    assert_true(counted.most < ALL);
+    assert_int_equal(compress_within(ALL, vectors, &rows, &counted), WCODEC_OK);
+    print_message("%u bytes\n", (unsigned)counted.most);
+    assert_true(counted.most <= ALL + OTHER);
+    wcodec_vectors_destroy(vectors);
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -635,6 +689,6 @@ int main(void)
         cmocka_unit_test(refused),        cmocka_unit_test(cancelled),
         cmocka_unit_test(progress),       cmocka_unit_test(out_of_memory),
         cmocka_unit_test(files),          cmocka_unit_test(rows_apart),
-        cmocka_unit_test(limit_holds)};
+        cmocka_unit_test(limit_holds),    cmocka_unit_test(compressing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
