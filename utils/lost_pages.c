@@ -10,6 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* FreeBSD has none: it reserves nothing. */
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
+
 enum { WATCHED = 4 };
 
 static struct {

@@ -14,10 +14,13 @@
 static int create_in(const char *dir)
 {
     char path[4096];
-    int fd = open(dir, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+    int fd;
+    /* Linux; not every file system there has it. */
+#ifdef O_TMPFILE
+    fd = open(dir, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0)
         return fd;
-    /* Not every file system has O_TMPFILE. */
+#endif
     if ((size_t)snprintf(path, sizeof path, "%s/wcodec.XXXXXX", dir) >= sizeof path) {
         errno = ENAMETOOLONG;
         return -1;

@@ -6,6 +6,20 @@
 #include "core/error.h"
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#else
+#include <unistd.h>
+#endif
+
+bool wcodec_conf_is_privileged(void)
+{
+#ifdef __linux__
+    return getauxval(AT_SECURE) != 0;
+#else
+    return issetugid() != 0;
+#endif
+}
 
 static const char *get(const char *name)
 {

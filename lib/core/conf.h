@@ -21,6 +21,9 @@ struct wcodec_conf {
     wcodec_log_level log_level;
 };
 
+/* Has the program raised privileges, as of setuid? */
+bool wcodec_conf_is_privileged(void);
+
 /* Read all variables. WCODEC_ERROR_USAGE names the variable, its value and what is accepted. */
 wcodec_status wcodec_conf_read(struct wcodec_conf *conf, wcodec_error *err);
 

@@ -8,13 +8,13 @@
 #include "registry/known_answer.h"
 #include "registry/loader.h"
 #include "backends/cpu/cpu.h"
+#include "core/conf.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 enum { REASON_SIZE = 400, DEVICES_MAX = 1024 };
@@ -107,8 +107,8 @@ static wcodec_status load_entry(struct wcodec_backends *b, struct entry *entry, 
                            "the path of the folder of plugins is too long");
     if (folder == NULL)
         folder = usual;
-    wcodec_status status = wcodec_plugin_open(folder, entry->name, getauxval(AT_SECURE) != 0, path,
-                                              &entry->backend, err);
+    wcodec_status status = wcodec_plugin_open(folder, entry->name, wcodec_conf_is_privileged(),
+                                              path, &entry->backend, err);
     if (path[0] != '\0' && entry->path == NULL &&
         (entry->path = wcodec_strdup(&b->context->allocator, path)) == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the list of backends");

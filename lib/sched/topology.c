@@ -3,6 +3,7 @@
 
 #include "sched/topology.h"
 #include "core/assert.h"
+#include "core/conf.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <sys/auxv.h>
 #ifdef HAVE_HWLOC
 #include <hwloc.h>
 #endif
@@ -169,7 +169,7 @@ static bool load_hwloc(struct wcodec_topology *t, const struct wcodec_topology_p
                        const struct cpu_set *allowed)
 {
     /* hwloc takes plugin paths from the environment even in a program with raised privileges. */
-    if (probe->no_hwloc || getauxval(AT_SECURE) != 0)
+    if (probe->no_hwloc || wcodec_conf_is_privileged())
         return true;
     /* Without these hwloc finds nothing, and says so on standard error, which is not ours to write
      * to. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Not built: written by Homebrew's rules on a machine without it. The address and the checksum are
-# placeholders until a release is published. For Linux, and macOS where it builds (not tried).
+# placeholders until a release is published. For Linux alone: PACKAGERS says why.
 class Wcodec < Formula
   desc "Compressor for checkpoints of neural networks"
   homepage "https://wcodec.example.org"
@@ -14,6 +14,7 @@ class Wcodec < Formula
   depends_on "pkgconf" => :build
   depends_on "hwloc"
   depends_on "jansson"
+  depends_on :linux
   depends_on "lz4"
   depends_on "xxhash"
   depends_on "zstd"
