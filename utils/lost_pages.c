@@ -49,12 +49,17 @@ static struct sigaction others;
 
 static void note_fault(int number, siginfo_t *info, void *context)
 {
-    if (lost_pages_replace(info->si_addr))
+    const bool is_sent = info->si_code <= 0; /* by a process: no instruction has caused it */
+    if (!is_sent && lost_pages_replace(info->si_addr))
         return;
-    if ((others.sa_flags & SA_SIGINFO) != 0)
+    if ((others.sa_flags & SA_SIGINFO) != 0) {
         others.sa_sigaction(number, info, context);
-    else /* The instruction is repeated, and ends the process. */
-        signal(number, SIG_DFL);
+        return;
+    }
+    /* The instruction is repeated, and ends the process. */
+    signal(number, SIG_DFL);
+    if (is_sent)
+        raise(number);
 }
 
 static bool catch_faults(void)

@@ -49,12 +49,15 @@ static _Thread_local sigjmp_buf *volatile rescue;
 static void note_fault(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    if (rescue != NULL)
+    const bool is_sent = info->si_code <= 0; /* by a process: no instruction has caused it */
+    if (!is_sent && rescue != NULL)
         siglongjmp(*rescue, 1);
-    if (lost_pages_replace(info->si_addr))
+    if (!is_sent && lost_pages_replace(info->si_addr))
         return;
     /* Of something else: the instruction is repeated, and ends the process. */
     signal(number, SIG_DFL);
+    if (is_sent)
+        raise(number);
 }
 
 /* Threads of the library let no signal through. */

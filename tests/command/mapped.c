@@ -5,6 +5,7 @@
  * room for, and where extending them fails. With the name of a file on a file system in memory and
  * the MiB that it has room for: where that is full. Files of 64 MiB and more get large pages, where
  * the system has them. */
+#include "utils/lost_pages.h"
 #include "utils/mapped.h"
 
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #if defined(__linux__)
@@ -292,6 +294,30 @@ static void survives_a_cut(void)
     free(data);
 }
 
+/* A signal that another process sends is no fault: it ends this one, by both handlers. */
+static void ends_by_a_signal(bool watches)
+{
+    int status;
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        const struct rlimit no_core = {0, 0};
+        struct mapped mapped;
+        sigset_t fault;
+        sigemptyset(&fault);
+        sigaddset(&fault, SIGBUS);
+        REQUIRE(setrlimit(RLIMIT_CORE, &no_core) == 0);
+        REQUIRE(pthread_sigmask(SIG_UNBLOCK, &fault, NULL) == 0);
+        mapped_open(&mapped, make_file(), MIB);
+        if (watches)
+            REQUIRE(lost_pages_watch(mapped.at, MIB));
+        kill(getpid(), SIGBUS);
+        _exit(0);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+}
+
 enum { LARGE = 65 * MIB + 13 };
 
 /* Does the system have large pages for files, and memory for some? */
@@ -427,6 +453,8 @@ int main(int argc, char **argv)
         return 0;
     }
     survives_a_cut(); /* before the thread lets signals through */
+    ends_by_a_signal(false);
+    ends_by_a_signal(true);
     writes_all(1);
     writes_all(31 * MIB + 13);
     writes_a_part();
