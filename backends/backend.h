@@ -715,6 +715,7 @@ struct wcodec_rollout_plan {
     uint32_t columns[WCODEC_ROLLOUT_MATRICES]; /* multiples of 4 */
     uint32_t vector;                           /* floats of a vector, in all slices */
     uint32_t kept[WCODEC_ROLLOUT_MATRICES];    /* of them, the backend's own, as form and items */
+    uint32_t cached[WCODEC_ROLLOUT_MATRICES];  /* likewise */
     uint32_t partials;                         /* most slices of rows */
     uint64_t part_floats;                      /* a multiple of 4 */
     uint32_t at_once;                          /* members of several parts, the backend's own */

@@ -70,12 +70,13 @@ struct wcodec_device {
     cu_function measures[WCODEC_MEASURES];
     cu_function deltas[WCODEC_DELTA_KERNELS];
     cu_function dense[WCODEC_DENSE_KERNELS];
-    cu_function rollouts[2][WCODEC_RECURRENCE_FORMS]; /* of ensembles, of units by themselves */
+    cu_function rollouts[WCODEC_ROLLOUT_KINDS][WCODEC_RECURRENCE_FORMS];
     cu_function vectors[WCODEC_VECTORS_KERNELS];
     cu_function searches[WCODEC_SEARCH_KERNELS];
     cu_function wide[WCODEC_WIDE_KERNELS];
     struct wcodec_cuda_blas blas;
     bool clusters;     /* of work-groups */
+    bool cooperative;  /* launches whose work-groups run at once */
     bool tensor_cores; /* that take BF16 */
     bool early_launches;
     uint32_t transposed_clusters[WCODEC_TRANSPOSED_CLUSTER + 1]; /* as in wcodec_gpu_product_limits;

@@ -20,6 +20,7 @@ typedef struct CUevent_st *cu_event;
 
 enum {
     CU_OUT_OF_MEMORY = 2,
+    CU_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
     CU_INVALID_VALUE = 1,
     CU_INVALID_HANDLE = 400,
     CU_CAPTURE_FIRST = 900, /* errors of stream capture */
@@ -35,6 +36,7 @@ enum {
     CU_ATTRIBUTE_MULTIPROCESSORS = 16,
     CU_ATTRIBUTE_MULTIPROCESSOR_THREADS = 39,
     CU_ATTRIBUTE_MULTIPROCESSOR_SHARED = 81,
+    CU_ATTRIBUTE_COOPERATIVE_LAUNCH = 95,
     CU_ATTRIBUTE_BLOCK_SHARED = 97,     /* MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
     CU_ATTRIBUTE_RESERVED_SHARED = 111, /* RESERVED_SHARED_MEMORY_PER_BLOCK */
     CU_ATTRIBUTE_MAJOR = 75,
@@ -125,7 +127,7 @@ struct cu_launch_config {
     struct cu_launch_attribute *attributes;
     unsigned count;
 };
-enum { CU_LAUNCH_CLUSTER = 4, CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6 };
+enum { CU_LAUNCH_COOPERATIVE = 2, CU_LAUNCH_CLUSTER = 4, CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6 };
 
 struct wcodec_cuda_driver {
     void *library;

@@ -13,17 +13,21 @@ enum { ITEMS = 512, TENSOR_ITEMS = 256, PARTS = 8, PARTS_MOST = 16 };
 cu_result wcodec_cuda_find_rollouts(struct wcodec_device *d)
 {
     cu_result result = 0;
-    for (unsigned k = 0; k < 2 * WCODEC_RECURRENCE_FORMS && result == 0; k++) {
-        const unsigned unit = k / WCODEC_RECURRENCE_FORMS, form = k % WCODEC_RECURRENCE_FORMS;
+    for (unsigned k = 0; k < WCODEC_ROLLOUT_KINDS * WCODEC_RECURRENCE_FORMS && result == 0; k++) {
+        const unsigned kind = k / WCODEC_RECURRENCE_FORMS, form = k % WCODEC_RECURRENCE_FORMS;
         char name[64];
-        if (wcodec_rollout_names[unit][form] == NULL)
+        if (wcodec_rollout_names[kind][form] == NULL)
             continue;
-        snprintf(name, sizeof name, "wcodec_%s", wcodec_rollout_names[unit][form]);
-        result = d->cu->module_function(&d->rollouts[unit][form], d->module, name);
+        snprintf(name, sizeof name, "wcodec_%s", wcodec_rollout_names[kind][form]);
+        result = d->cu->module_function(&d->rollouts[kind][form], d->module, name);
         if (result == 0)
-            result = d->cu->function_set(d->rollouts[unit][form], CU_FUNCTION_MAX_DYNAMIC_SHARED,
+            result = d->cu->function_set(d->rollouts[kind][form], CU_FUNCTION_MAX_DYNAMIC_SHARED,
                                          (int)d->limits.shared);
     }
+    int cooperative = 0;
+    if (result == 0)
+        result = d->cu->device_attribute(&cooperative, CU_ATTRIBUTE_COOPERATIVE_LAUNCH, d->number);
+    d->cooperative = cooperative == 1 && d->cu->launch_extended != NULL;
     /* Kernels for older devices know nothing of clusters. */
     int built_for = 0;
     if (result == 0)
@@ -34,7 +38,10 @@ cu_result wcodec_cuda_find_rollouts(struct wcodec_device *d)
 
 static cu_function kernel_of(const struct wcodec_device *d, const struct wcodec_rollout_plan *p)
 {
-    return d->rollouts[p->sizes.unit != WCODEC_UNIT_NONE][p->form];
+    if (p->sizes.unit != WCODEC_UNIT_NONE)
+        return d->rollouts[WCODEC_ROLLOUT_OF_UNITS][p->form];
+    return d
+        ->rollouts[p->exchanges ? WCODEC_ROLLOUT_THAT_MEET : WCODEC_ROLLOUT_OF_ENSEMBLES][p->form];
 }
 
 /* Can the device run a cluster of so many work-groups? More than 8 have to be allowed, and there
@@ -54,6 +61,23 @@ static bool has_cluster(const struct wcodec_device *d, struct wcodec_rollout_pla
     return true;
 }
 
+/* Clusters have 16 multiprocessors at most. What does not stay on the chip there is spread over
+ * all, where launches can have it that their work-groups run at once. */
+static void plan_meeting(const struct wcodec_device *d, const struct wcodec_rollout_sizes *sizes,
+                         struct wcodec_rollout_plan *plan)
+{
+    struct wcodec_rollout_plan other;
+    const struct wcodec_gpu_rollout_limits limits = {.items = ITEMS,
+                                                     .parts = d->limits.units / sizes->members,
+                                                     .shared = d->limits.shared,
+                                                     .registers = true,
+                                                     .exchanges = true};
+    if (d->cooperative && sizes->unit == WCODEC_UNIT_NONE && limits.parts > plan->parts &&
+        wcodec_gpu_rollout_reads(plan) && wcodec_gpu_plan_rollout(sizes, &limits, &other) &&
+        other.parts > plan->parts)
+        *plan = other;
+}
+
 static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *sizes,
                  struct wcodec_rollout_plan *plan)
 {
@@ -71,6 +95,8 @@ static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *siz
         there = wcodec_gpu_plan_rollout(sizes, &limits, plan) &&
                 (plan->parts == 1 || has_cluster(d, plan));
     }
+    if (there)
+        plan_meeting(d, sizes, plan);
     wcodec_cuda_leave(d, 0, "", NULL);
     return there;
 }
@@ -83,7 +109,10 @@ static cu_result launch(const struct wcodec_device *d, const struct wcodec_rollo
     void *arguments[] = {argument};
     struct cu_launch_attribute attributes[2];
     unsigned count = 0;
-    if (p->parts > 1)
+    if (p->exchanges) {
+        attributes[count] = (struct cu_launch_attribute){.id = CU_LAUNCH_COOPERATIVE};
+        attributes[count++].value.allowed = 1;
+    } else if (p->parts > 1)
         attributes[count++] = wcodec_cuda_cluster_of(p->parts);
     if (early) {
         attributes[count] =
@@ -116,6 +145,11 @@ static wcodec_status run(struct wcodec_queue *q, const struct wcodec_ensemble_ro
         return status;
     const cu_result result =
         launch(d, p, kernel_of(d, p), p->sizes.members * p->parts, q->stream, false, &l);
+    if (result == CU_COOPERATIVE_LAUNCH_TOO_LARGE) {
+        wcodec_cuda_leave(d, 0, "", NULL);
+        return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%u work-groups do not run at once",
+                             p->sizes.members * p->parts);
+    }
     return wcodec_cuda_leave(d, result, p->parts > 1 ? "cuLaunchKernelEx" : "cuLaunchKernel", err);
 }
 

@@ -213,7 +213,7 @@ WCODEC_CHANGES(streams, wcodec_stream_kernel)
 WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
 
 /* Weights in registers: a work-group has all of a multiprocessor's. */
-#define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) \
+#define WCODEC_ENSEMBLE_KERNEL(name, gates, reset, met) \
     extern "C" __global__ void __launch_bounds__(512, 1) \
         wcodec_##name(const __grid_constant__ wcodec_rollout_launch launch) \
     { \
@@ -221,11 +221,15 @@ WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
         struct wcodec_rollout rollout; \
         rollout.item = wcodec_thread(&warp); \
         rollout.items = wcodec_threads(&warp); \
+        rollout.meets = met; \
         wcodec_rollout_open(&rollout, &launch, wcodec_group(&warp), \
                             WCODEC_SHARED(&warp, float, wcodec_shared_base(&warp)), \
                             wcodec_shared_base(&warp)); \
         wcodec_rollout_kernel(gates, reset, &warp, &rollout, &launch); \
-    } \
+    }
+#define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) \
+    WCODEC_ENSEMBLE_KERNEL(name, gates, reset, false) \
+    WCODEC_ENSEMBLE_KERNEL(name##_met, gates, reset, true) \
     extern "C" __global__ void __launch_bounds__(512, 1) \
         wcodec_##unit(const __grid_constant__ wcodec_recurrence_launch launch) \
     { \
@@ -233,6 +237,7 @@ WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
         struct wcodec_recurrence recurrence; \
         recurrence.of.item = wcodec_thread(&warp); \
         recurrence.of.items = wcodec_threads(&warp); \
+        recurrence.of.meets = false; \
         wcodec_recurrence_open(&recurrence, &launch, wcodec_group(&warp), \
                                WCODEC_SHARED(&warp, float, wcodec_shared_base(&warp)), \
                                wcodec_shared_base(&warp)); \
@@ -240,7 +245,7 @@ WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
     }
 #include "backends/kernels/rollouts.def"
 
-#define WCODEC_ROLLOUT_WARPS(name, columns, lanes, warps) \
+#define WCODEC_WARPS_KERNEL(name, columns, lanes, warps, met) \
     extern "C" __global__ void __launch_bounds__(32 * (warps), 1) \
         wcodec_##name(const __grid_constant__ wcodec_rollout_launch launch) \
     { \
@@ -248,11 +253,15 @@ WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
         struct wcodec_rollout_lane rollout; \
         rollout.of.item = wcodec_thread(&warp); \
         rollout.of.items = wcodec_threads(&warp); \
+        rollout.of.meets = met; \
         wcodec_warps_open(lanes, (lanes) == 8, &rollout, &launch, wcodec_group(&warp), \
                           WCODEC_SHARED(&warp, float, wcodec_shared_base(&warp)), \
                           wcodec_shared_base(&warp)); \
         wcodec_warps_kernel(columns, &warp, &rollout, &launch); \
     }
+#define WCODEC_ROLLOUT_WARPS(name, columns, lanes, warps) \
+    WCODEC_WARPS_KERNEL(name, columns, lanes, warps, false) \
+    WCODEC_WARPS_KERNEL(name##_met, columns, lanes, warps, true)
 #include "backends/kernels/rollouts_warps.def"
 
 #ifdef WCODEC_MATRIX_PRODUCTS

@@ -13,7 +13,15 @@
 
 /* Members of up to so many parts, which run at once. Three sequences at a time, which are
  * work-groups; by tensor cores one, with as many tiles as it has room for. */
-enum { SEED = 1, ITEMS = 128, PARTS = 8, TENSOR_ITEMS = 1024, SHARED = 64 << 10, TOGETHER = 3 };
+enum {
+    SEED = 1,
+    ITEMS = 128,
+    PARTS = 8,
+    TENSOR_ITEMS = 1024,
+    SHARED = 64 << 10,
+    CACHE = 4 << 10,
+    TOGETHER = 3
+};
 
 /* Reads in vain until a part gives up; where the other part never comes. */
 enum { PATIENCE = 1 << 24, PATIENCE_APART = 3000 };
@@ -29,7 +37,8 @@ static bool plan(struct wcodec_device *device, const struct wcodec_rollout_sizes
                                                             .registers = true,
                                                             .exchanges = true,
                                                             .takes_pinned = true,
-                                                            .tensor_items = TENSOR_ITEMS};
+                                                            .tensor_items = TENSOR_ITEMS,
+                                                            .cache = CACHE};
     (void)device;
     return wcodec_fibers_supported() && wcodec_gpu_plan_rollout(sizes, &limits, plan);
 }
@@ -45,7 +54,8 @@ struct run {
 static void run_lane(struct wcodec_warp *warp, const void *argument)
 {
     const struct run *run = argument;
-    struct wcodec_rollout r = {.item = wcodec_thread(warp), .items = wcodec_threads(warp)};
+    struct wcodec_rollout r = {
+        .item = wcodec_thread(warp), .items = wcodec_threads(warp), .meets = true};
     wcodec_rollout_open(&r, run->launch, wcodec_group(warp),
                         WCODEC_SHARED(warp, float, wcodec_shared_base(warp)),
                         wcodec_shared_base(warp));
@@ -63,7 +73,7 @@ static void run_warps_lane(struct wcodec_warp *warp, const void *argument)
 {
     const struct run *run = argument;
     struct wcodec_rollout_lane s = {
-        .of = {.item = wcodec_thread(warp), .items = wcodec_threads(warp)}};
+        .of = {.item = wcodec_thread(warp), .items = wcodec_threads(warp), .meets = true}};
     float *shared = WCODEC_SHARED(warp, float, wcodec_shared_base(warp));
     switch (run->form) {
 #define WCODEC_ROLLOUT_WARPS(name, columns, lanes, warps) \

@@ -6,26 +6,40 @@
 /* Reads of a second or so on a GPU. */
 enum { MATRICES = WCODEC_ROLLOUT_MATRICES, TILES = 16, PATIENCE = 1 << 21, HISTORY = 64 };
 
-const char *const wcodec_rollout_names[2][WCODEC_RECURRENCE_FORMS] = {
-    {
+/* Of a part that reads weights in each step, at least. */
+enum { ROWS = 32 };
+
+const char *const wcodec_rollout_names[WCODEC_ROLLOUT_KINDS][WCODEC_RECURRENCE_FORMS] = {
+    [WCODEC_ROLLOUT_OF_ENSEMBLES] =
+        {
 #define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) #name,
 #include "backends/kernels/rollouts.def"
 #undef WCODEC_ROLLOUT_KERNEL
-        [WCODEC_RECURRENCE_BEFORE] = "rollouts",
-        [WCODEC_RECURRENCE_BEFORE_256] = "rollouts_256",
+            [WCODEC_RECURRENCE_BEFORE] = "rollouts",
+            [WCODEC_RECURRENCE_BEFORE_256] = "rollouts_256",
 #define WCODEC_ROLLOUT_WARPS(name, columns, lanes, warps) [WCODEC_ROLLOUT_##name] = #name,
 #include "backends/kernels/rollouts_warps.def"
 #undef WCODEC_ROLLOUT_WARPS
-    },
-    {
+        },
+    [WCODEC_ROLLOUT_OF_UNITS] =
+        {
 #define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) #unit,
 #include "backends/kernels/rollouts.def"
 #undef WCODEC_ROLLOUT_KERNEL
-        "recurrence_before",
-        "recurrence_after",
-        "recurrence_before_256",
-        "recurrence_after_256",
-    },
+            "recurrence_before",
+            "recurrence_after",
+            "recurrence_before_256",
+            "recurrence_after_256",
+        },
+    [WCODEC_ROLLOUT_THAT_MEET] =
+        {
+#define WCODEC_ROLLOUT_KERNEL(name, unit, inputs, gates, reset) #name "_met",
+#include "backends/kernels/rollouts.def"
+#undef WCODEC_ROLLOUT_KERNEL
+#define WCODEC_ROLLOUT_WARPS(name, columns, lanes, warps) [WCODEC_ROLLOUT_##name] = #name "_met",
+#include "backends/kernels/rollouts_warps.def"
+#undef WCODEC_ROLLOUT_WARPS
+        },
 };
 
 /* Columns that stay in registers: of W, of a unit by itself alone, of U_z and U_r, of U_h. */
@@ -82,6 +96,18 @@ static uint64_t shared_bytes(const struct wcodec_rollout_plan *p)
     return sizeof(float) * floats;
 }
 
+/* As much of what is left of U_z and U_r as of U_h, in so many floats. left: columns of each, kept
+ * ones with them. */
+static void cache(uint64_t room, const uint32_t *left, struct wcodec_rollout_plan *p)
+{
+    uint64_t rest = 0;
+    for (unsigned m = WCODEC_ROLLOUT_GATES; m < MATRICES; m++)
+        rest += (left[m] - p->kept[m]) * slices_of(p, m);
+    for (unsigned m = WCODEC_ROLLOUT_GATES; m < MATRICES && rest > 0; m++)
+        p->cached[m] =
+            (uint32_t)((left[m] - p->kept[m]) * (room < rest ? room : rest) / rest / 4 * 4);
+}
+
 /* What is not held and has room stays in shared memory: all of W, which a unit by itself reads in
  * each step; as much of U_z and U_r as of U_h. */
 static void keep(const struct wcodec_gpu_rollout_limits *limits, struct wcodec_rollout_plan *p)
@@ -100,6 +126,7 @@ static void keep(const struct wcodec_gpu_rollout_limits *limits, struct wcodec_r
         rest += left[m] * slices_of(p, m);
     for (unsigned m = WCODEC_ROLLOUT_GATES; m < MATRICES && rest > 0; m++)
         p->kept[m] = (uint32_t)(left[m] * (room < rest ? room : rest) / rest / 4 * 4);
+    cache(limits->cache / sizeof(float), left, p);
 }
 
 /* By so many parts, or so many of them as have rows where they are not those of a cluster: one
@@ -251,6 +278,25 @@ static bool plan_warps(const struct wcodec_rollout_sizes *s,
     return parts <= limits->parts && p->items <= 32 * warps && p->history > 1;
 }
 
+bool wcodec_gpu_rollout_reads(const struct wcodec_rollout_plan *p)
+{
+    bool reads = false;
+    for (unsigned m = WCODEC_ROLLOUT_GATES; p->tiles + p->history == 0 && m < MATRICES; m++)
+        reads = reads || held[p->form][m] + p->kept[m] < p->columns[m];
+    return reads;
+}
+
+/* Of parts that meet in memory, as many as then read nothing in a step, or all. */
+static bool spread(const struct wcodec_rollout_sizes *sizes,
+                   const struct wcodec_gpu_rollout_limits *limits, struct wcodec_rollout_plan *plan)
+{
+    bool there = false;
+    uint32_t parts = most(1, least(limits->parts, sizes->hidden / ROWS));
+    for (; parts <= limits->parts && (!there || wcodec_gpu_rollout_reads(plan)); parts++)
+        there = cut(sizes, limits, WCODEC_ROLLOUT_FORMS - 1, parts, plan);
+    return there;
+}
+
 static bool plan_parts(const struct wcodec_rollout_sizes *sizes,
                        const struct wcodec_gpu_rollout_limits *limits,
                        struct wcodec_rollout_plan *plan)
@@ -265,10 +311,11 @@ static bool plan_parts(const struct wcodec_rollout_sizes *sizes,
     if (plan_warps(sizes, limits, plan) ||
         hold(sizes, limits, WCODEC_ROLLOUT_FORMS - 1, false, plan))
         return true;
-    /* Else all parts read, unless there is too little to be read; with registers for what is on its
-     * way, so that few hold weights. */
+    if (limits->exchanges && limits->registers && spread(sizes, limits, plan))
+        return true;
+    /* Else all parts read, unless there is too little to be read. */
     uint32_t parts = limits->parts;
-    while (parts > 1 && sizes->hidden / parts < 32)
+    while (parts > 1 && sizes->hidden / parts < ROWS)
         parts /= 2;
     return (limits->registers && cut(sizes, limits, 1, parts, plan)) ||
            cut(sizes, limits, 0, parts, plan);
@@ -313,7 +360,8 @@ static void put_cut(const struct wcodec_rollout_plan *p, uint64_t weights,
         .partials = p->partials,
     };
     for (unsigned m = 0; m < MATRICES; m++)
-        l->cut[m] = (struct wcodec_rollout_cut){p->slices[m], p->columns[m], p->kept[m]};
+        l->cut[m] =
+            (struct wcodec_rollout_cut){p->slices[m], p->columns[m], p->kept[m], p->cached[m]};
 }
 
 void wcodec_gpu_launch_rollout(const struct wcodec_ensemble_rollout *r, uint64_t weights,

@@ -30,25 +30,36 @@ enum {
 
 enum { WCODEC_ROLLOUT_WARPS_FIRST = WCODEC_RECURRENCE_AFTER_256 + 1 };
 
+enum wcodec_rollout_kind {
+    WCODEC_ROLLOUT_OF_ENSEMBLES,
+    WCODEC_ROLLOUT_OF_UNITS,
+    WCODEC_ROLLOUT_THAT_MEET, /* ensembles whose parts meet in memory, where others have clusters */
+    WCODEC_ROLLOUT_KINDS
+};
+
 /* "rollout_32", and "recurrence_32" of a unit by itself; by tensor cores "rollouts_256" of many
  * starts, and "recurrence_before_256"; NULL: there is none. */
-extern const char *const wcodec_rollout_names[2][WCODEC_RECURRENCE_FORMS];
+extern const char *const wcodec_rollout_names[WCODEC_ROLLOUT_KINDS][WCODEC_RECURRENCE_FORMS];
 
 struct wcodec_gpu_rollout_limits {
     uint32_t items;    /* of a work-group: none has room with less than WCODEC_ROLLOUT_LOSS_ITEMS */
-    uint32_t parts;    /* most of a member, a power of two */
+    uint32_t parts;    /* most of a member; where they do not exchange a power of two */
     uint64_t shared;   /* bytes of a work-group */
     bool registers;    /* has it those that hold weights? */
     bool exchanges;    /* parts of an ensemble's members meet in memory; units have one part then */
     bool takes_pinned; /* kernels read and write the host's memory, those that do so once */
     /* Of a work-group by tensor cores, a multiple of 256; 0: there are none. */
     uint32_t tensor_items;
+    uint64_t cache; /* bytes of the first cache for weights; 0: all pass it by, or none */
 };
 
 /* False: not even the form that holds nothing has room. */
 bool wcodec_gpu_plan_rollout(const struct wcodec_rollout_sizes *sizes,
                              const struct wcodec_gpu_rollout_limits *limits,
                              struct wcodec_rollout_plan *plan);
+
+/* Are weights of U read from memory in each step? */
+bool wcodec_gpu_rollout_reads(const struct wcodec_rollout_plan *plan);
 
 /* Bytes of shared memory that a work-group takes. */
 uint32_t wcodec_gpu_rollout_shared(const struct wcodec_rollout_plan *plan);

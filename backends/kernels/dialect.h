@@ -21,6 +21,7 @@
  *   WCODEC_TAKE_16(v, from), WCODEC_KEEP_16(to, v)  from and to memory that lanes share
  *   WCODEC_READ_16(v, from)      the same, more than once
  *   WCODEC_LOAD_FLOATS(v, from)  v[0] to v[3] from a multiple of 16 bytes of the device's memory
+ *   WCODEC_PASS_FLOATS(v, from)  the same, without a place in the first cache
  *   WCODEC_TAKE_FLOATS(v, from)  likewise of the work-group's; WCODEC_TAKE_WORDS(v, from)
  *   WCODEC_SYNC_ITEMS(warp)      barrier of the work-group, for its memory and the device's
  *   WCODEC_SIGNED(wide, v)       the lower 8 bits of v, or 16, as a signed number

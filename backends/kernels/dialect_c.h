@@ -26,6 +26,7 @@
 #define WCODEC_RECIPROCAL(x) (1 / (x))
 #define WCODEC_TAKE_FLOATS(v, from) memcpy((v), (from), 16)
 #define WCODEC_LOAD_FLOATS(v, from) memcpy((v), (from), 16)
+#define WCODEC_PASS_FLOATS(v, from) WCODEC_LOAD_FLOATS(v, from)
 #define WCODEC_TAKE_WORDS(v, from) memcpy((v), (from), 16)
 #define wcodec_divide(a, b) ((a) / (b))
 #define WCODEC_READ_16(v, from) memcpy((v), (from), 16)

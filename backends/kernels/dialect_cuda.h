@@ -82,6 +82,11 @@ struct wcodec_warp {
         (v)[2] = __uint_as_float(v_.z), (v)[3] = __uint_as_float(v_.w); \
     } while (0)
 #define WCODEC_LOAD_FLOATS(v, from) WCODEC_TAKE_FLOATS(v, from)
+#ifdef __clang__ /* It unrolls no loop of unknown length around assembly. */
+#define WCODEC_PASS_FLOATS(v, from) WCODEC_LOAD_FLOATS(v, from)
+#else
+#define WCODEC_PASS_FLOATS(v, from) wcodec_pass_floats(v, from)
+#endif
 #define WCODEC_TAKE_WORDS(v, from) WCODEC_TAKE_16(v, from)
 #define WCODEC_KEEP_16(to, v) (*(uint4 *)(to) = make_uint4((v)[0], (v)[1], (v)[2], (v)[3]))
 #define WCODEC_PUT_16(to, a, b, c, d) wcodec_store_u4((uint8_t *)(to), a, b, c, d)

@@ -35,6 +35,11 @@ typedef uint4 wcodec_u4;
 #endif
 #define WCODEC_READ_16(v, from) vstore4(*(const __global uint4 *)(from), 0, (v))
 #define WCODEC_LOAD_FLOATS(v, from) vstore4(*(const __global float4 *)(from), 0, (v))
+#ifdef WCODEC_OPENCL_NVIDIA
+#define WCODEC_PASS_FLOATS(v, from) wcodec_pass_floats(v, from)
+#else
+#define WCODEC_PASS_FLOATS(v, from) WCODEC_LOAD_FLOATS(v, from)
+#endif
 #define WCODEC_TAKE_FLOATS(v, from) vstore4(*(const __local float4 *)(from), 0, (v))
 #define WCODEC_TAKE_WORDS(v, from) vstore4(*(const __local uint4 *)(from), 0, (v))
 #define wcodec_local_add(at, v) atomic_add(at, v)
@@ -182,39 +187,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_atomic_store(__global uint32_t *at, uint32_t 
 }
 
 /* Others than NVIDIA's have them if the host says so, which knows the extension. */
-#ifdef WCODEC_OPENCL_NVIDIA
-#define WCODEC_EXCHANGES
-WCODEC_DEVICE_FUNCTION void wcodec_exchange_put(__global uint64_t *at, uint64_t v)
-{
-    asm volatile("st.volatile.global.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
-}
-
-WCODEC_DEVICE_FUNCTION uint64_t wcodec_exchange_get(const __global uint64_t *at)
-{
-    uint64_t v;
-    asm volatile("ld.volatile.global.u64 %0, [%1];" : "=l"(v) : "l"(at) : "memory");
-    return v;
-}
-
-WCODEC_DEVICE_FUNCTION void wcodec_exchange_fail(__global uint32_t *at)
-{
-    asm volatile("st.volatile.global.u32 [%0], %1;" ::"l"(at), "r"(1) : "memory");
-}
-
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_exchange_look(const __global uint32_t *at)
-{
-    uint32_t v;
-    asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(v) : "l"(at) : "memory");
-    return v;
-}
-#elif defined(WCODEC_EXCHANGES)
+#if !defined(WCODEC_OPENCL_NVIDIA) && defined(WCODEC_EXCHANGES)
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #define wcodec_exchange_put(at, v) ((void)atom_xchg(at, v))
 #define wcodec_exchange_get(at) atom_add(at, (uint64_t)0)
 #define wcodec_exchange_fail(at) ((void)atomic_xchg(at, 1u))
 #define wcodec_exchange_look(at) atomic_add(at, 0u)
-#endif
 #define wcodec_exchange_pause() ((void)0)
+#endif
 
 #ifdef WCODEC_SIMT
 #ifdef WCODEC_OPENCL_NVIDIA

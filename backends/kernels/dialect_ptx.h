@@ -70,6 +70,40 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_swap(struct wcodec_warp *warp, uint32_t v
     return other;
 }
 
+/* By the second cache alone. Nobody writes there meanwhile. */
+WCODEC_DEVICE_FUNCTION void wcodec_pass_floats(float *v, const WCODEC_GLOBAL float *from)
+{
+    asm("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+        : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+        : "l"(from));
+}
+
+#define WCODEC_EXCHANGES
+#define wcodec_exchange_pause() ((void)0)
+WCODEC_DEVICE_FUNCTION void wcodec_exchange_put(WCODEC_GLOBAL uint64_t *at, uint64_t v)
+{
+    asm volatile("st.volatile.global.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
+}
+
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_exchange_get(const WCODEC_GLOBAL uint64_t *at)
+{
+    uint64_t v;
+    asm volatile("ld.volatile.global.u64 %0, [%1];" : "=l"(v) : "l"(at) : "memory");
+    return v;
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_exchange_fail(WCODEC_GLOBAL uint32_t *at)
+{
+    asm volatile("st.volatile.global.u32 [%0], %1;" ::"l"(at), "r"(1) : "memory");
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_exchange_look(const WCODEC_GLOBAL uint32_t *at)
+{
+    uint32_t v;
+    asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(v) : "l"(at) : "memory");
+    return v;
+}
+
 /* The sum over the lanes. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_lanes(struct wcodec_warp *warp, uint32_t v)
 {

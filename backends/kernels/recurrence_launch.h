@@ -30,7 +30,7 @@ struct wcodec_recurrence_launch {
      * the next less than 2^32. */
     uint32_t input_quads, hidden_quads, all_tiles, tiles, wide;
 };
-WCODEC_STRUCT_SIZE(wcodec_recurrence_launch, 312);
+WCODEC_STRUCT_SIZE(wcodec_recurrence_launch, 328);
 
 /* Floats of shared memory: barriers, two vectors, gates, sums of U_z and U_r, of U_h twice, the
  * input, sums of W twice; weights follow. */

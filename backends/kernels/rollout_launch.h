@@ -14,7 +14,8 @@
 struct wcodec_rollout_cut {
     uint32_t slices;
     uint32_t columns;
-    uint32_t kept; /* in shared memory, a multiple of 4 */
+    uint32_t kept;   /* in shared memory, a multiple of 4 */
+    uint32_t cached; /* the next ones, in the first cache, likewise; others pass it by */
 };
 
 struct wcodec_rollout_launch {
@@ -42,7 +43,7 @@ struct wcodec_rollout_launch {
     uint32_t history;  /* hidden values that are kept, of rollout_warps.h */
     uint32_t patience; /* reads of a number that another part has not sent, before it is a fault */
 };
-WCODEC_STRUCT_SIZE(wcodec_rollout_launch, 192);
+WCODEC_STRUCT_SIZE(wcodec_rollout_launch, 208);
 
 /* The matrices: of each 3, 2 and 1 times the part's rows. */
 enum { WCODEC_ROLLOUT_OF_INPUTS, WCODEC_ROLLOUT_OF_GATES, WCODEC_ROLLOUT_OF_RESET };

@@ -18,6 +18,8 @@
 /* What a work-item works with. */
 struct wcodec_rollout {
     uint32_t item, items;
+    /* Do its parts, if there are several, meet in memory? Known when the kernel is compiled. */
+    bool meets;
     uint32_t part;
     uint64_t member;
     uint64_t matrices[3];             /* addresses of the part's W, U_z and U_r, U_h */
@@ -120,7 +122,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_read(const struct wcodec_rollout *r,
                                                 const WCODEC_GROUP_LOCAL float *from, float *sum)
 {
     const uint32_t all = l->cut[matrix].slices * (3 - matrix) * l->rows,
-                   columns = l->cut[matrix].columns, end = begin + l->cut[matrix].kept;
+                   columns = l->cut[matrix].columns;
+    uint32_t end = begin + l->cut[matrix].kept;
     const WCODEC_GROUP_LOCAL float *kept = r->kept[matrix] + 4 * at;
     WCODEC_UNROLL_SOME
     for (; begin < end; begin += 4, kept += 4 * all) {
@@ -133,10 +136,23 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_read(const struct wcodec_rollout *r,
     }
     const WCODEC_GLOBAL float *weights =
         (const WCODEC_GLOBAL float *)r->matrices[matrix] + (uint64_t)4 * (begin / 4 * all + at);
+    end = begin + l->cut[matrix].cached;
+    WCODEC_UNROLL_MANY
+    for (; begin < end; begin += 4, weights += (uint64_t)4 * all) {
+        float v[4], w[4];
+        WCODEC_LOAD_FLOATS(w, weights);
+        WCODEC_TAKE_FLOATS(v, from + begin);
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 4; i++)
+            sum[i] += w[i] * v[i];
+    }
     WCODEC_UNROLL_MANY
     for (uint32_t c = begin; c < columns; c += 4, weights += (uint64_t)4 * all) {
         float v[4], w[4];
-        WCODEC_LOAD_FLOATS(w, weights);
+        if (r->meets)
+            WCODEC_PASS_FLOATS(w, weights);
+        else
+            WCODEC_LOAD_FLOATS(w, weights);
         WCODEC_TAKE_FLOATS(v, from + c);
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < 4; i++)
@@ -205,17 +221,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_publish(struct wcodec_warp *warp,
 {
     (void)warp, (void)r, (void)counter, (void)turn, (void)step;
 #ifdef WCODEC_EXCHANGES
-    if (first != 0)
+    if (r->meets) {
+        if (first != 0)
+            return;
+        vector[at] = v;
+        if (l->parts > 1)
+            wcodec_rollout_send(wcodec_rollout_place(l, r->member, counter), at, v, turn);
         return;
-    vector[at] = v;
-    if (l->parts > 1)
-        wcodec_rollout_send(wcodec_rollout_place(l, r->member, counter), at, v, turn);
-#else
+    }
+#endif
     if (l->parts == 1) {
         if (first == 0)
             vector[at] = v;
     }
-#endif
 #ifdef WCODEC_CLUSTERS
     else
         WCODEC_UNROLL_NONE
@@ -233,7 +251,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_meet(struct wcodec_warp *warp,
 {
     (void)warp, (void)r, (void)l, (void)counter, (void)turn, (void)vector;
 #ifdef WCODEC_EXCHANGES
-    if (l->parts > 1) {
+    if (r->meets && l->parts > 1) {
         /* Who waits keeps others of its work-group from sending, where items take turns. */
         WCODEC_SYNC_ITEMS(warp);
         wcodec_rollout_receive(l, wcodec_rollout_place(l, r->member, counter), r->part * l->rows,
@@ -241,7 +259,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_meet(struct wcodec_warp *warp,
     }
 #endif
 #ifdef WCODEC_CLUSTERS
-    if (l->parts > 1)
+    if (!r->meets && l->parts > 1)
         wcodec_cluster_wait(warp, r->barriers + counter, 4 * l->hidden_count, turn);
     else
 #endif
@@ -256,7 +274,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_rollout_gather(struct wcodec_warp *warp,
 {
     (void)warp, (void)r, (void)l, (void)begin;
 #ifdef WCODEC_CLUSTERS
-    if (l->parts > 1) {
+    if (!r->meets && l->parts > 1) {
         if (begin)
             wcodec_cluster_open(warp, r->barriers, 2);
         wcodec_cluster_sync(warp);

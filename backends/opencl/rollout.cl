@@ -21,6 +21,7 @@ WCODEC_OPENCL_KERNEL void wcodec_recurrence(__global uint8_t *weights, __global 
     struct wcodec_warp warp;
     s.of.item = (uint32_t)get_local_id(0);
     s.of.items = (uint32_t)get_local_size(0);
+    s.of.meets = false;
     l.of.weights = (ulong)weights;
     l.values = (ulong)values;
     l.begin = (ulong)begin;
@@ -55,6 +56,7 @@ WCODEC_OPENCL_KERNEL void wcodec_rollout(__global uint8_t *weights, __global uin
     struct wcodec_rollout_lane s;
     s.of.item = (uint32_t)get_local_id(0);
     s.of.items = (uint32_t)get_local_size(0);
+    s.of.meets = true;
     wcodec_warps_open(WCODEC_ROLLOUT_LANES, WCODEC_ROLLOUT_LANES == 8, &s, &l,
                       (uint32_t)get_group_id(0), (__local float *)shared, 0);
     wcodec_warps_kernel(WCODEC_ROLLOUT_COLUMNS, &warp, &s, &l);
@@ -62,6 +64,7 @@ WCODEC_OPENCL_KERNEL void wcodec_rollout(__global uint8_t *weights, __global uin
     struct wcodec_rollout r;
     r.item = (uint32_t)get_local_id(0);
     r.items = (uint32_t)get_local_size(0);
+    r.meets = true;
     wcodec_rollout_open(&r, &l, (uint32_t)get_group_id(0), (__local float *)shared, 0);
     wcodec_rollout_kernel(WCODEC_ROLLOUT_GATES, WCODEC_ROLLOUT_RESET, &warp, &r, &l);
 #endif

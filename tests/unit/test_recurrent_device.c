@@ -593,7 +593,8 @@ static void expect_plan(const struct wcodec_rollout_plan *p, uint64_t shared)
     for (unsigned i = 0; i < WCODEC_ROLLOUT_MATRICES; i++) {
         const uint32_t columns = i == WCODEC_ROLLOUT_W ? p->sizes.inputs : p->sizes.hidden;
         assert_true(p->columns[i] % 4 == 0 && p->slices[i] * p->columns[i] >= columns);
-        assert_true(p->kept[i] % 4 == 0 && p->kept[i] <= p->columns[i]);
+        assert_true(p->kept[i] % 4 == 0 && p->cached[i] % 4 == 0);
+        assert_true(p->kept[i] + p->cached[i] <= p->columns[i]);
         if ((i == WCODEC_ROLLOUT_W && p->sizes.unit != WCODEC_UNIT_NONE) || p->history > 0)
             continue;
         assert_true(p->slices[i] * p->columns[i] <= p->vector);
@@ -605,11 +606,17 @@ static void expect_plan(const struct wcodec_rollout_plan *p, uint64_t shared)
 static void test_plans(void **state)
 {
     static const struct wcodec_gpu_rollout_limits limits[] = {
-        {512, 16, 227 << 10, true, false, true, 256}, {512, 8, 99 << 10, true, false, false, 256},
-        {512, 1, 48 << 10, false, false, false, 0},   {64, 1, 32 << 10, false, false, false, 256},
-        {32, 1, 16 << 10, false, false, false, 0},    {31, 1, 48 << 10, false, false, false, 0},
-        {512, 26, 48 << 10, true, true, true, 0},     {64, 4, 1 << 20, false, true, false, 0},
-        {512, 132, 48 << 10, true, true, false, 0},   {64, 44, 48 << 10, false, true, false, 0},
+        {512, 16, 227 << 10, true, false, true, 256, 0},
+        {512, 8, 99 << 10, true, false, false, 256, 0},
+        {512, 1, 48 << 10, false, false, false, 0, 0},
+        {64, 1, 32 << 10, false, false, false, 256, 0},
+        {32, 1, 16 << 10, false, false, false, 0, 0},
+        {31, 1, 48 << 10, false, false, false, 0, 0},
+        {512, 26, 48 << 10, true, true, true, 0, 144 << 10},
+        {64, 4, 1 << 20, false, true, false, 0, 0},
+        {512, 132, 227 << 10, true, true, false, 0, 0},
+        {512, 132, 48 << 10, true, true, false, 0, 0},
+        {64, 44, 48 << 10, false, true, false, 0, 0},
     };
     static const uint32_t inputs[] = {1, 64, 4096};
     enum { ALL = 3 * 3 * 4096 };
