@@ -51,6 +51,22 @@ static unsigned parts_of(const struct wcodec_device *d, uint32_t members)
     return d->variant == WCODEC_VARIANT_NVIDIA && d->units > members ? d->units / members : 1;
 }
 
+/* Bytes of NVIDIA's first cache for weights that are read in each step. It has what local memory
+ * leaves of a unit's: on an H200 (256 KiB in all, 64 of them local) 160 KiB are best, and 192 are
+ * too many; of other architectures as much less than all. */
+static uint64_t cache_of(const struct wcodec_device *d)
+{
+    static const struct {
+        unsigned capability;
+        uint64_t all;
+    } units[] = {{80, 192}, {86, 128}, {87, 192}, {88, 128}, {90, 256}, {120, 128}};
+    uint64_t all = 96;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (d->capability >= units[i].capability)
+            all = units[i].all;
+    return d->variant == WCODEC_VARIANT_NVIDIA ? (all - 96) << 10 : 0;
+}
+
 static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *sizes,
                  struct wcodec_rollout_plan *plan)
 {
@@ -60,7 +76,8 @@ static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *siz
         .parts = ensemble ? parts_of(d, sizes->members) : 1,
         .shared = d->local_memory,
         .registers = ensemble && d->variant == WCODEC_VARIANT_NVIDIA && items_of(d) == ITEMS,
-        .exchanges = true};
+        .exchanges = true,
+        .cache = cache_of(d)};
     return wcodec_gpu_plan_rollout(sizes, &limits, plan);
 }
 
