@@ -63,8 +63,8 @@
  * vectors have room to work in. 23: operands of rows that anchors are found for have a centre. 24:
  * backends say how many vectors of y = x W pay. 25: rollouts of many starts. 26:
  * rows that anchors are found for come part by part. 27: parts of a member of a rollout meet in
- * memory, and its work area may be the host's. */
-#define WCODEC_BACKEND_ABI 27u
+ * memory, and its work area may be the host's. 28: rows of tensors that are kept coded. */
+#define WCODEC_BACKEND_ABI 28u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -345,10 +345,14 @@ struct wcodec_dense_product {
  * `indices` (int64; one that is no row's is a row of zeros), or `count` from `first` on. They go to
  * the native address `out`, aligned to the element. Addresses on OpenCL as above.
  *
+ * With `kept` they are rows of row_size bytes of what stays coded, of which all are, by indices,
+ * and `out` is a multiple of 16; WCODEC_ERROR_UNSUPPORTED: its tiles are none from which rows are
+ * gathered.
+ *
  * outside: native memory of kind DEVICE, of two words, or 0. The first one grows by the number of
  * indices that are no row's; the second one is set to `number` where there are any. */
 struct wcodec_rows {
-    const struct wcodec_fixed *fixed;
+    const struct wcodec_fixed *fixed; /* NULL with `kept` */
     struct wcodec_memory *memory;
     uint64_t offset;
     uint64_t indices; /* 0: none */
@@ -357,6 +361,8 @@ struct wcodec_rows {
     uint64_t out;
     uint64_t outside;
     uint32_t number;
+    struct wcodec_kept *kept; /* NULL: of `fixed` */
+    uint64_t row_size;
 };
 
 /* A matrix of BF16 that a device codes at a fixed rate (doc/format.md 6). Places are multiples of

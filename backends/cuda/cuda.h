@@ -11,6 +11,7 @@
 #include "backends/gpu/dense.h"
 #include "backends/gpu/measure.h"
 #include "backends/gpu/kept_product.h"
+#include "backends/gpu/kept_rows.h"
 #include "backends/gpu/launches.h"
 #include "backends/gpu/product_wide.h"
 #include "backends/gpu/rollout.h"
@@ -66,6 +67,7 @@ struct wcodec_device {
     cu_function products[WCODEC_PRODUCTS + WCODEC_ROWS_KERNELS];
     cu_function encoders[WCODEC_ENCODERS];
     cu_function coded_products[WCODEC_CODED_PRODUCTS];
+    cu_function coded_rows[WCODEC_CODED_ROWS_KERNELS];
     cu_function tile_encoders[WCODEC_TILE_ENCODERS];
     cu_function measures[WCODEC_MEASURES];
     cu_function deltas[WCODEC_DELTA_KERNELS];
@@ -179,6 +181,8 @@ wcodec_status wcodec_cuda_multiply_dense(struct wcodec_device *device, uint64_t 
 
 /* Tensors that stay coded: kept.c. */
 cu_result wcodec_cuda_find_coded_products(struct wcodec_device *device);
+wcodec_status wcodec_cuda_kept_gather(struct wcodec_device *device, uint64_t queue,
+                                      const struct wcodec_rows *rows, wcodec_error *err);
 uint64_t wcodec_cuda_kept_unit(const struct wcodec_kept *kept);
 uint64_t wcodec_cuda_kept_work(const struct wcodec_kept *kept);
 wcodec_status wcodec_cuda_kept_multiply(struct wcodec_device *device, uint64_t queue,

@@ -172,7 +172,40 @@ cu_result wcodec_cuda_find_coded_products(struct wcodec_device *d)
             result = d->cu->function_set(d->coded_products[k], CU_FUNCTION_MAX_DYNAMIC_SHARED,
                                          (int)d->limits.shared);
     }
+    for (unsigned k = 0; k < WCODEC_CODED_ROWS_KERNELS && result == 0; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "wcodec_%s", wcodec_coded_rows_rows[k].name);
+        result = d->cu->module_function(&d->coded_rows[k], d->module, name);
+        if (result == 0)
+            result = d->cu->function_set(d->coded_rows[k], CU_FUNCTION_MAX_DYNAMIC_SHARED,
+                                         (int)d->limits.shared);
+    }
     return result;
+}
+
+static int launch_rows(void *opaque, struct wcodec_gpu_coded_rows *l)
+{
+    const struct launching *on = opaque;
+    return (int)wcodec_cuda_launch(on->device, on->device->coded_rows[l->kernel], l->groups,
+                                   l->threads, l->shared, (uint64_t)(uintptr_t)on->stream, true,
+                                   &l->arguments);
+}
+
+wcodec_status wcodec_cuda_kept_gather(struct wcodec_device *d, uint64_t queue,
+                                      const struct wcodec_rows *rows, wcodec_error *err)
+{
+    struct launching on = {d, (cu_stream)(uintptr_t)queue};
+    const struct wcodec_gpu_kept *k = &rows->kept->gpu;
+    if (rows->out % 16 != 0)
+        return d->host->fail(err, WCODEC_ERROR_USAGE, "the destination is no multiple of 16");
+    if (!wcodec_gpu_kept_gathers(k, rows->row_size))
+        return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "rows are not gathered from its tiles");
+    const wcodec_status status = wcodec_cuda_enter(d, err);
+    if (status != WCODEC_OK)
+        return status;
+    const cu_result result = (cu_result)wcodec_gpu_kept_gather(k, rows, launch_rows, &on);
+    wcodec_cuda_leave(d, 0, "", NULL);
+    return result != 0 ? wcodec_cuda_launch_failed(d, result, err) : WCODEC_OK;
 }
 
 uint64_t wcodec_cuda_kept_unit(const struct wcodec_kept *kept)

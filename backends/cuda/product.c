@@ -197,6 +197,8 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
                                  const struct wcodec_rows *r, wcodec_error *err)
 {
     struct wcodec_gpu_rows l;
+    if (r->kept != NULL)
+        return wcodec_cuda_kept_gather(d, queue, r, err);
     if (!d->tensor_cores)
         return no_code(d, err);
     const wcodec_status status = wcodec_cuda_enter(d, err);

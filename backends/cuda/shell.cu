@@ -9,6 +9,7 @@
 #include "backends/kernels/delta_streams.h"
 #include "backends/kernels/measure.h"
 #include "backends/kernels/product_coded.h"
+#include "backends/kernels/rows_coded.h"
 #include "backends/kernels/product_int8.h"
 #include "backends/kernels/product_transposed.h"
 #include "backends/kernels/product_wide.h"
@@ -121,6 +122,17 @@ extern "C" __global__ void __launch_bounds__(WCODEC_WIDE_X_THREADS, WCODEC_WIDE_
         RUN_CODED(coding, eights); \
     }
 #include "backends/kernels/products_coded.def"
+
+#define WCODEC_CODED_ROWS(name, coding) \
+    extern "C" __global__ void __launch_bounds__(512, 2) \
+        wcodec_##name(const __grid_constant__ wcodec_coded_rows_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        wcodec_coded_rows_kernel(wcodec_kind_of(WCODEC_FAMILY_FAST, WCODEC_SHAPE_16_8, \
+                                                WCODEC_CODING_##coding, false, WCODEC_P8_COPIES), \
+                                 &warp, &launch); \
+    }
+#include "backends/kernels/rows_coded.def"
 
 extern "C" __global__ void __launch_bounds__(128)
     wcodec_coded_sum(const __grid_constant__ wcodec_coded_launch launch)

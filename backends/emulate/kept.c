@@ -114,6 +114,38 @@ wcodec_status wcodec_emulated_kept_decode(struct wcodec_kept *kept, uint64_t que
     return WCODEC_OK;
 }
 
+static int launch_rows(void *opaque, struct wcodec_gpu_coded_rows *from)
+{
+    struct running *r = opaque;
+    const struct wcodec_emulated_coded_rows launched = {
+        .coding = wcodec_coded_rows_rows[from->kernel].coding,
+        .copies = r->copies,
+        .groups = from->groups,
+        .threads = from->threads,
+        .shared = from->shared,
+        .seed = r->seed++,
+        .arguments = &from->arguments,
+    };
+    wcodec_emulate_coded_rows(r->fibers, &launched);
+    return 0;
+}
+
+wcodec_status wcodec_emulated_kept_gather(const struct wcodec_rows *rows, wcodec_error *err)
+{
+    const struct wcodec_kept *kept = rows->kept;
+    if (rows->out % 16 != 0)
+        return kept->host->fail(err, WCODEC_ERROR_USAGE, "the destination is no multiple of 16");
+    if (!wcodec_gpu_kept_gathers(&kept->gpu, rows->row_size))
+        return kept->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
+                                "rows are not gathered from its tiles");
+    struct running r = {wcodec_fibers_create(), kept->gpu.limits.copies, rows->count};
+    if (r.fibers == NULL)
+        return kept->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for lanes");
+    wcodec_gpu_kept_gather(&kept->gpu, rows, launch_rows, &r);
+    wcodec_fibers_destroy(r.fibers);
+    return WCODEC_OK;
+}
+
 static wcodec_status build(struct wcodec_kept *kept, const struct wcodec_job *job,
                            const struct wcodec_memory *scratch, struct wcodec_job_result *result,
                            wcodec_error *err)

@@ -6,6 +6,7 @@
 #define WCODEC_EMULATE_KEPT_H
 
 #include "backends/gpu/kept_product.h"
+#include "backends/gpu/kept_rows.h"
 
 /* Some device: work-groups small enough to be fast, tables with copies and without, all kernels or
  * some. */
@@ -27,6 +28,8 @@ uint64_t wcodec_emulated_kept_work(const struct wcodec_kept *kept);
 int wcodec_emulated_kept_multiply(const struct wcodec_product *product, uint64_t work,
                                   int (*launch)(void *opaque, struct wcodec_gpu_coded_product *l),
                                   void *opaque);
+/* Rows of one, likewise as decode_rows(). */
+wcodec_status wcodec_emulated_kept_gather(const struct wcodec_rows *rows, wcodec_error *err);
 /* Of tables, as wcodec_kind_of() takes it. */
 uint32_t wcodec_emulated_kept_copies(const struct wcodec_kept *kept);
 void wcodec_emulated_kept_free(struct wcodec_kept *kept);

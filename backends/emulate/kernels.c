@@ -14,6 +14,7 @@
 #include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
 #include "backends/kernels/product_coded.h"
+#include "backends/kernels/rows_coded.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
 #include "backends/kernels/work_group.h"
@@ -67,6 +68,28 @@ void wcodec_emulate_coded(struct wcodec_fibers *fibers, const struct wcodec_emul
 {
     const struct wcodec_lanes_launch lanes = {
         .kernel = run_coded,
+        .argument = launch,
+        .groups = launch->groups,
+        .threads = launch->threads,
+        .shared = launch->shared,
+        .seed = launch->seed,
+    };
+    wcodec_lanes_run(fibers, &lanes);
+}
+
+static void run_coded_rows(struct wcodec_warp *warp, const void *argument)
+{
+    const struct wcodec_emulated_coded_rows *launch = argument;
+    wcodec_coded_rows_kernel(wcodec_kind_of(WCODEC_FAMILY_FAST, WCODEC_SHAPE_16_8, launch->coding,
+                                            false, launch->copies),
+                             warp, launch->arguments);
+}
+
+void wcodec_emulate_coded_rows(struct wcodec_fibers *fibers,
+                               const struct wcodec_emulated_coded_rows *launch)
+{
+    const struct wcodec_lanes_launch lanes = {
+        .kernel = run_coded_rows,
         .argument = launch,
         .groups = launch->groups,
         .threads = launch->threads,

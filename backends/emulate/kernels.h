@@ -8,6 +8,7 @@
 #include "backends/emulate/fibers.h"
 #include "backends/gpu/kernels.h"
 #include "backends/kernels/product_coded_launch.h"
+#include "backends/kernels/rows_coded_launch.h"
 
 /* As struct wcodec_gpu_launch, whose header this one does without: the core's names in it are also
  * the kernels'. */
@@ -28,6 +29,17 @@ struct wcodec_emulated_coded {
     uint64_t seed;
     const struct wcodec_coded_launch *arguments;
 };
+
+/* Of rows_coded.def. */
+struct wcodec_emulated_coded_rows {
+    uint32_t coding;
+    uint32_t copies, groups, threads, shared; /* as above */
+    uint64_t seed;
+    const struct wcodec_coded_rows_launch *arguments;
+};
+
+void wcodec_emulate_coded_rows(struct wcodec_fibers *fibers,
+                               const struct wcodec_emulated_coded_rows *launch);
 
 void wcodec_emulate_coded(struct wcodec_fibers *fibers, const struct wcodec_emulated_coded *launch);
 

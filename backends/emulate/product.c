@@ -102,6 +102,8 @@ static wcodec_status decode_rows(struct wcodec_device *device, uint64_t queue,
 {
     struct wcodec_gpu_rows l;
     (void)queue;
+    if (rows->kept != NULL)
+        return wcodec_emulated_kept_gather(rows, err);
     wcodec_gpu_plan_rows(rows, address_of(rows->memory) + rows->offset, UNITS, SHARED, &l);
     const struct wcodec_lanes_launch lanes = {run_rows, &l, l.groups, l.threads, l.shared, SEED};
     return wcodec_lanes_launch(device->host, &lanes, err);

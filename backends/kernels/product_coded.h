@@ -25,19 +25,6 @@ struct wcodec_coded_warp {
     float sums[WCODEC_CODED_EIGHTS_MAX][2][4];
 };
 
-/* The outliers of a group whose elements are in o, however many there are. end: of the group. */
-WCODEC_DEVICE_FUNCTION void wcodec_coded_replace(const struct wcodec_kind k,
-                                                 struct wcodec_warp *warp, struct wcodec_fast *f,
-                                                 uint32_t end, uint32_t *o)
-{
-    for (;;) {
-        wcodec_outliers_replace(k, warp, &f->patches, end, 0, o);
-        if (!f->patches.left || wcodec_any(warp, f->patches.own != WCODEC_NO_OUTLIER))
-            return;
-        wcodec_outliers_next(warp, &f->patches, wcodec_job_at(warp, f->launch, f->number));
-    }
-}
-
 /* A block, of which g is the first group. last: of the tile. */
 WCODEC_DEVICE_FUNCTION void wcodec_coded_block(const struct wcodec_kind k, const uint32_t eights,
                                                struct wcodec_warp *warp, struct wcodec_fast *f,
@@ -63,7 +50,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_coded_block(const struct wcodec_kind k, const
             wcodec_take_payload(k, i, f->x, r);
         wcodec_assemble(k, &f->of, i, 0, v, r, o);
         if (patch)
-            wcodec_coded_replace(k, warp, f, (g + i + 1) * 128, o);
+            wcodec_fast_replace(k, warp, f, (g + i + 1) * 128, o);
         a[i % 2] = o[0];
         a[i % 2 + 2] = o[1];
         if (i % 2 == 0)

@@ -77,6 +77,20 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_patch(const struct wcodec_kind k, struct
     }
 }
 
+/* The outliers of a group whose elements are in o, however many there are, of a tile that was
+ * checked before. end: of the group. */
+WCODEC_DEVICE_FUNCTION void wcodec_fast_replace(const struct wcodec_kind k,
+                                                struct wcodec_warp *warp, struct wcodec_fast *f,
+                                                uint32_t end, uint32_t *o)
+{
+    for (;;) {
+        wcodec_outliers_replace(k, warp, &f->patches, end, 0, o);
+        if (!f->patches.left || wcodec_any(warp, f->patches.own != WCODEC_NO_OUTLIER))
+            return;
+        wcodec_outliers_next(warp, &f->patches, wcodec_job_at(warp, f->launch, f->number));
+    }
+}
+
 /* Group i of a block. A staged one's check is of what is there when outliers are, too. */
 WCODEC_DEVICE_FUNCTION void wcodec_fast_put(const struct wcodec_kind k, struct wcodec_warp *warp,
                                             struct wcodec_fast *f, uint32_t i, const uint32_t *o)

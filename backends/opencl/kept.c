@@ -6,6 +6,8 @@
  * tensor cores. */
 #include "backends/opencl/opencl.h"
 
+#include <stdio.h>
+
 enum { FLAG_BYTES = 64 };
 
 /* Numbers of the buffers of a launch. */
@@ -167,28 +169,38 @@ static void close_product(const struct wcodec_device *d, struct wcodec_opencl_pr
     *p = (struct wcodec_opencl_product){.kernel = NULL};
 }
 
+/* The device's lock is held. */
+static wcodec_status make_kernel(struct wcodec_device *d, unsigned decoder, const char *define,
+                                 struct wcodec_opencl_product *p, wcodec_error *err)
+{
+    cl_int result;
+    if (p->kernel != NULL)
+        return WCODEC_OK;
+    const wcodec_status status = wcodec_opencl_coded_build(d, decoder, define, &p->program, err);
+    if (status != WCODEC_OK)
+        return status;
+    p->kernel = d->cl->clCreateKernel(p->program.program, "wcodec_product", &result);
+    if (result == CL_SUCCESS)
+        return WCODEC_OK;
+    p->kernel = NULL;
+    close_product(d, p);
+    return wcodec_opencl_fail(d, result, "clCreateKernel", err);
+}
+
 /* Is product kernel k there? The device's lock is held. */
 static bool find_product(struct wcodec_device *d, unsigned k)
 {
-    struct wcodec_opencl_product *p = &d->coded[k];
-    wcodec_error err = {0};
-    cl_int result = CL_SUCCESS;
-    if (p->kernel != NULL || d->coded_failed)
-        return p->kernel != NULL;
     const unsigned decoder = wcodec_gpu_coded_decoder(k == WCODEC_CODED_SUM ? 0 : k);
-    wcodec_status status = wcodec_opencl_coded_build(
-        d, decoder, wcodec_coded_product_rows[k].eights, &p->program, &err);
-    if (status == WCODEC_OK)
-        p->kernel = d->cl->clCreateKernel(p->program.program, "wcodec_product", &result);
-    if (result != CL_SUCCESS) {
-        p->kernel = NULL;
-        status = wcodec_opencl_fail(d, result, "clCreateKernel", &err);
-    }
+    wcodec_error err = {0};
+    char define[40];
+    if (d->coded_failed)
+        return false;
+    snprintf(define, sizeof define, "WCODEC_CODED_EIGHTS=%u", wcodec_coded_product_rows[k].eights);
+    const wcodec_status status = make_kernel(d, decoder, define, &d->coded[k], &err);
     if (status == WCODEC_OK)
         return true;
     d->host->log(d->host->opaque, WCODEC_LOG_INFO,
                  "OpenCL products straight from the code are not used: %s", err.text);
-    close_product(d, p);
     d->coded_failed = status == WCODEC_ERROR_BACKEND;
     return false;
 }
@@ -267,8 +279,8 @@ uint64_t wcodec_opencl_kept_work(const struct wcodec_kept *kept)
     return kept->work;
 }
 
-/* Of a product: buffers as product_coded.cl has them. */
-struct multiplying {
+/* Buffers as product_coded.cl has them. */
+struct computing {
     struct wcodec_device *device;
     cl_command_queue queue;
     cl_mem buffers[6];
@@ -276,23 +288,29 @@ struct multiplying {
 };
 
 /* The device's lock is held. */
-static int launch_product(void *opaque, struct wcodec_gpu_coded_product *l)
+static cl_int compute(struct computing *c, cl_kernel kernel, const void *arguments, size_t size,
+                      uint32_t shared, uint32_t groups, uint32_t threads)
 {
-    struct multiplying *m = opaque;
-    const struct wcodec_opencl_driver *cl = m->device->cl;
-    cl_kernel kernel = m->device->coded[l->kernel].kernel;
+    const struct wcodec_opencl_driver *cl = c->device->cl;
     cl_int result = CL_SUCCESS;
     cl_uint i = 0;
-    m->call = "clSetKernelArg";
+    c->call = "clSetKernelArg";
     for (; i < 6 && result == CL_SUCCESS; i++)
-        result = cl->clSetKernelArg(kernel, i, sizeof(cl_mem), &m->buffers[i]);
+        result = cl->clSetKernelArg(kernel, i, sizeof(cl_mem), &c->buffers[i]);
     if (result == CL_SUCCESS)
-        result = cl->clSetKernelArg(kernel, i, sizeof l->arguments, &l->arguments);
+        result = cl->clSetKernelArg(kernel, i, size, arguments);
     if (result == CL_SUCCESS)
-        result = cl->clSetKernelArg(kernel, i + 1, l->shared > 16 ? l->shared : 16, NULL);
-    return result == CL_SUCCESS ? wcodec_opencl_enqueue(m->device, m->queue, kernel, l->groups,
-                                                        l->threads, NULL, &m->call)
-                                : result;
+        result = cl->clSetKernelArg(kernel, i + 1, shared > 16 ? shared : 16, NULL);
+    return result == CL_SUCCESS
+               ? wcodec_opencl_enqueue(c->device, c->queue, kernel, groups, threads, NULL, &c->call)
+               : result;
+}
+
+static int launch_product(void *opaque, struct wcodec_gpu_coded_product *l)
+{
+    struct computing *c = opaque;
+    return compute(c, c->device->coded[l->kernel].kernel, &l->arguments, sizeof l->arguments,
+                   l->shared, l->groups, l->threads);
 }
 
 wcodec_status wcodec_opencl_kept_multiply(struct wcodec_device *d, uint64_t queue,
@@ -302,7 +320,7 @@ wcodec_status wcodec_opencl_kept_multiply(struct wcodec_device *d, uint64_t queu
     const struct wcodec_kept *k = given->kept;
     const struct wcodec_gpu_kept *g = &k->gpu;
     struct wcodec_product p = *given;
-    struct multiplying m = {
+    struct computing m = {
         .device = d,
         .queue = (cl_command_queue)(uintptr_t)queue,
         .buffers = {k->payload.buffer, k->block.buffer, (cl_mem)(uintptr_t)given->x,
@@ -339,6 +357,60 @@ wcodec_status wcodec_opencl_kept_decode(struct wcodec_kept *kept, uint64_t queue
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_launch_failed(d, result, on.call, err);
 }
 
+static int launch_rows(void *opaque, struct wcodec_gpu_coded_rows *l)
+{
+    struct computing *c = opaque;
+    return compute(c, c->device->coded_rows[l->kernel].kernel, &l->arguments, sizeof l->arguments,
+                   l->shared, l->groups, l->threads);
+}
+
+/* The device's lock is held. */
+static wcodec_status find_rows(struct wcodec_device *d, const struct wcodec_gpu_kept *kept,
+                               wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (unsigned k = 0; k < WCODEC_CODED_ROWS_KERNELS && status == WCODEC_OK; k++) {
+        const unsigned decoder = wcodec_gpu_coded_rows_decoder(k);
+        if (kept->parts[0].plan.runs[decoder].count > 0)
+            status = make_kernel(d, decoder, "WCODEC_CODED_ROWS", &d->coded_rows[k], err);
+    }
+    if (status != WCODEC_ERROR_BACKEND)
+        return status;
+    return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
+                         "the device's compiler does not take the kernels that gather rows");
+}
+
+wcodec_status wcodec_opencl_kept_gather(struct wcodec_device *d, uint64_t queue,
+                                        const struct wcodec_rows *given, wcodec_error *err)
+{
+    const struct wcodec_kept *k = given->kept;
+    struct wcodec_rows r = *given;
+    const cl_mem out = (cl_mem)(uintptr_t)given->out;
+    struct computing c = {
+        .device = d,
+        .queue = (cl_command_queue)(uintptr_t)queue,
+        .buffers = {k->payload.buffer, k->block.buffer, (cl_mem)(uintptr_t)given->indices, out,
+                    given->outside != 0 ? (cl_mem)(uintptr_t)given->outside : out, out}};
+    wcodec_status status = wcodec_opencl_check_queue(d, queue, err);
+    if (status == WCODEC_OK)
+        status = wcodec_opencl_check_buffer(d, "the destination", given->out,
+                                            given->row_size * given->count, err);
+    if (status == WCODEC_OK)
+        status = wcodec_opencl_check_buffer(d, "the index", given->indices, 8 * given->count, err);
+    if (status == WCODEC_OK && !wcodec_gpu_kept_gathers(&k->gpu, given->row_size))
+        return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "rows are not gathered from its tiles");
+    if (status != WCODEC_OK)
+        return status;
+    r.indices = r.out = 0;
+    r.outside = given->outside != 0;
+    pthread_mutex_lock(&d->lock);
+    status = find_rows(d, &k->gpu, err);
+    const cl_int result =
+        status == WCODEC_OK ? wcodec_gpu_kept_gather(&k->gpu, &r, launch_rows, &c) : CL_SUCCESS;
+    pthread_mutex_unlock(&d->lock);
+    return result == CL_SUCCESS ? status : wcodec_opencl_launch_failed(d, result, c.call, err);
+}
+
 void wcodec_opencl_kept_free(struct wcodec_kept *kept)
 {
     const struct wcodec_device *d = kept->device;
@@ -357,4 +429,6 @@ void wcodec_opencl_kept_close(struct wcodec_device *d)
             d->cl->clReleaseKernel(d->kept_kernels[k]);
     for (unsigned k = 0; k < WCODEC_CODED_PRODUCTS; k++)
         close_product(d, &d->coded[k]);
+    for (unsigned k = 0; k < WCODEC_CODED_ROWS_KERNELS; k++)
+        close_product(d, &d->coded_rows[k]);
 }

@@ -11,6 +11,7 @@
 #include "backends/gpu/measure.h"
 #include "backends/gpu/dense.h"
 #include "backends/gpu/kept_product.h"
+#include "backends/gpu/kept_rows.h"
 #include "backends/gpu/product.h"
 #include "backends/gpu/rollout.h"
 #include "backends/gpu/search.h"
@@ -162,6 +163,7 @@ struct wcodec_device {
     bool plain_products;                    /* by work-items without tensor cores */
     cl_kernel kept_kernels[WCODEC_KERNELS]; /* set and launched under the lock */
     struct wcodec_opencl_product coded[WCODEC_CODED_PRODUCTS];
+    struct wcodec_opencl_product coded_rows[WCODEC_CODED_ROWS_KERNELS];
     bool coded_failed; /* one of them does not compile: not tried again */
     struct wcodec_opencl_coder coders[WCODEC_OPENCL_CODERS];
     bool coders_failed; /* one of them does not compile: none is used any more */
@@ -245,10 +247,9 @@ bool wcodec_opencl_takes_long_kernels(const struct wcodec_device *device);
 const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *device,
                                                               unsigned kernel,
                                                               enum wcodec_opencl_form form);
-/* Build the kernel that multiplies so many eights of vectors by what kernel `decoder` decodes; 0:
- * that adds what tiles have come to. */
+/* Build a kernel of product_coded.cl, which `define` says, for what kernel `decoder` decodes. */
 wcodec_status wcodec_opencl_coded_build(const struct wcodec_device *device, unsigned decoder,
-                                        unsigned eights, struct wcodec_opencl_program *p,
+                                        const char *define, struct wcodec_opencl_program *p,
                                         wcodec_error *err);
 /* Let launches be planned with it: false if there is none. */
 bool wcodec_opencl_find_kernel(struct wcodec_device *device, unsigned kernel,
@@ -343,6 +344,8 @@ uint64_t wcodec_opencl_kept_unit(const struct wcodec_kept *kept);
 uint64_t wcodec_opencl_kept_work(const struct wcodec_kept *kept);
 wcodec_status wcodec_opencl_kept_multiply(struct wcodec_device *device, uint64_t queue,
                                           const struct wcodec_product *product, wcodec_error *err);
+wcodec_status wcodec_opencl_kept_gather(struct wcodec_device *device, uint64_t queue,
+                                        const struct wcodec_rows *rows, wcodec_error *err);
 void wcodec_opencl_kept_free(struct wcodec_kept *kept);
 void wcodec_opencl_kept_close(struct wcodec_device *device);
 

@@ -367,6 +367,8 @@ static wcodec_status find_rows(struct wcodec_device *d, const struct wcodec_rows
 static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
                                  const struct wcodec_rows *given, wcodec_error *err)
 {
+    if (given->kept != NULL)
+        return wcodec_opencl_kept_gather(d, queue, given, err);
     wcodec_status status = wcodec_opencl_check_queue(d, queue, err);
     struct wcodec_gpu_rows plan;
     struct wcodec_opencl_product *product;

@@ -310,14 +310,14 @@ static void describe(const struct wcodec_device *d, unsigned kernel,
 }
 
 wcodec_status wcodec_opencl_coded_build(const struct wcodec_device *d, unsigned decoder,
-                                        unsigned eights, struct wcodec_opencl_program *p,
+                                        const char *define, struct wcodec_opencl_program *p,
                                         wcodec_error *err)
 {
     char more[440] = "";
     p->buffers = buffers_of(d, WCODEC_OPENCL_FORM_8);
     describe(d, decoder, p, more, sizeof more);
     const size_t length = strlen(more);
-    snprintf(more + length, sizeof more - length, " -DWCODEC_CODED_EIGHTS=%u", eights);
+    snprintf(more + length, sizeof more - length, " -D%s", define);
     return wcodec_opencl_program_build(d, d->variant, more, p, err);
 }
 

@@ -11,8 +11,8 @@
  * WCODEC_BUFFERS of them, whose pointers are put into local memory: descriptors name them by
  * number. With WCODEC_PRODUCT it is one of products.def instead: product.cl; with WCODEC_CODER one
  * of tile_encoders.def: coder.cl; with WCODEC_ROLLOUT or WCODEC_RECURRENCE rollout.cl; with
- * WCODEC_SEARCH search.cl, WCODEC_VECTORS vectors.cl. With WCODEC_CODED_EIGHTS besides a row of
- * FRAGMENTS it multiplies by what that decodes: product_coded.cl. */
+ * WCODEC_SEARCH search.cl, WCODEC_VECTORS vectors.cl. With WCODEC_CODED_EIGHTS or WCODEC_CODED_ROWS
+ * besides a row it multiplies by what that decodes, or gathers rows of it: product_coded.cl. */
 #ifdef WCODEC_PRODUCT
 #define WCODEC_FIXED_JOB
 #endif
@@ -75,7 +75,7 @@
 
 #if defined(WCODEC_PRODUCT)
 #include "backends/opencl/product.cl"
-#elif defined(WCODEC_CODED_EIGHTS)
+#elif defined(WCODEC_CODED_EIGHTS) || defined(WCODEC_CODED_ROWS)
 #include "backends/opencl/product_coded.cl"
 #elif defined(WCODEC_CODER)
 #include "backends/opencl/coder.cl"

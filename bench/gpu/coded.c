@@ -4,13 +4,14 @@
 /* Matrices that stay in a device's memory as they are coded in the file, by backends in turn:
  * Gaussian weights of deviation 0.02, bf16, of --tune=compute.
  *
- *   gpu-coded BACKEND... [-r REPEATS] [ROWSxCOLUMNS...]
+ *   gpu-coded BACKEND... [-r REPEATS] [-g] [ROWSxCOLUMNS...]
  *
  * A chain has four matrices, more than the last cache holds. The time is that of 64 calls, given to
  * a queue without waiting, by the host's clock, over their number: medians of REPEATS,
  * microseconds, of decoding a matrix and of products with 1, 8 and 16 vectors of bf16. What the
- * backends make of 8 vectors is compared. WCODEC_CUDA_EARLY_LAUNCHES=0 gives CUDA's plain launches.
- */
+ * backends make of 8 vectors is compared. With -g it is one table, of --tune=size, 128256x4096 by
+ * default, of which 4,096 rows by random numbers are gathered, and then the first one again and
+ * again. WCODEC_CUDA_EARLY_LAUNCHES=0 gives CUDA's plain launches. */
 #include "resident/resident.h"
 #define PROGRAM "gpu-coded"
 #include "bench/floats.h"
@@ -22,7 +23,8 @@
 #include <math.h>
 
 enum { BACKENDS = 4, CHAIN = 4, CALLS = 64, REPEATS = 31, POOL = 1 << 20, MOST = 16 };
-enum { DECODE, MULTIPLY, TIMES = MULTIPLY + 3 };
+enum { DECODE, MULTIPLY, GATHER = MULTIPLY + 3, GATHER_SAME, TIMES };
+enum { GATHERED = 4096 };
 
 static const unsigned vectors[] = {1, 8, 16};
 
@@ -34,7 +36,7 @@ struct side {
     struct wcodec_device *device;
     struct wcodec_queue *queue;
     uint64_t native;
-    struct wcodec_memory *x, *y, *out;
+    struct wcodec_memory *x, *y, *out, *index[2];
     float *result;
     double times[TIMES][REPEATS];
 };
@@ -42,8 +44,14 @@ struct side {
 struct bench {
     struct side sides[BACKENDS];
     unsigned count, repeats;
+    bool gather;
     uint64_t rows, columns;
 };
+
+static unsigned chain_of(const struct bench *b)
+{
+    return b->gather ? 1 : CHAIN;
+}
 
 /* A queue as a caller has it: CUDA's of number 0, one of OpenCL's own. */
 static uint64_t native_queue(const struct side *s)
@@ -96,7 +104,9 @@ static void open_side(struct side *s, const struct bench *b, const struct sink *
     check(s->backend->queue_adopt(s->device, s->native, &s->queue, &err), &err);
     s->x = allocate(s, 2 * MOST * b->columns);
     s->y = allocate(s, 4 * MOST * b->rows);
-    s->out = allocate(s, 2 * b->rows * b->columns);
+    s->out = allocate(s, 2 * (b->rows > GATHERED ? b->rows : GATHERED) * b->columns);
+    for (unsigned i = 0; i < 2; i++)
+        s->index[i] = allocate(s, sizeof(int64_t) * GATHERED);
     printf("%s: %.3f bits, %s\n", s->name, (double)info.held * 8 / (double)(b->rows * b->columns),
            wcodec_resident_linear_straight(s->resident, 0, 8, 0) ? "products straight from the code"
                                                                  : "products after decoding");
@@ -104,6 +114,8 @@ static void open_side(struct side *s, const struct bench *b, const struct sink *
 
 static void close_side(struct side *s)
 {
+    for (unsigned i = 0; i < 2; i++)
+        s->backend->memory_free(s->index[i]);
     s->backend->memory_free(s->out);
     s->backend->memory_free(s->y);
     s->backend->memory_free(s->x);
@@ -137,12 +149,18 @@ static double time_calls(const struct bench *b, const struct side *s, unsigned k
     const double begin = wall();
     for (unsigned i = 0; i < CALLS; i++)
         if (kind == DECODE)
-            check(wcodec_resident_decode_queued(s->resident, i % CHAIN, 0, b->rows,
+            check(wcodec_resident_decode_queued(s->resident, i % chain_of(b), 0, b->rows,
                                                 s->backend->memory_native(s->out),
                                                 2 * b->rows * b->columns, s->native, &err),
                   &err);
+        else if (kind >= GATHER)
+            check(wcodec_resident_gather_queued(s->resident, 0,
+                                                s->backend->memory_native(s->index[kind - GATHER]),
+                                                GATHERED, s->backend->memory_native(s->out),
+                                                2 * GATHERED * b->columns, s->native, &err),
+                  &err);
         else
-            multiply(b, s, i % CHAIN, vectors[kind - MULTIPLY], WCODEC_DTYPE_BF16);
+            multiply(b, s, i % chain_of(b), vectors[kind - MULTIPLY], WCODEC_DTYPE_BF16);
     check(s->backend->queue_wait(s->queue, &err), &err);
     return 1e6 * (wall() - begin) / CALLS;
 }
@@ -176,6 +194,13 @@ static void put_vectors(const struct bench *b, const struct side *s)
     for (size_t i = 0; i < count; i++)
         x[i] = (uint16_t)bf16_bits(gaussian());
     check(s->backend->copy_in(s->queue, s->x, 0, x, 2 * count, &err), &err);
+    for (unsigned k = 0; k < 2; k++) {
+        int64_t index[GATHERED];
+        for (unsigned i = 0; i < GATHERED; i++)
+            index[i] = (int64_t)(i > 0 && k > 0 ? (uint64_t)index[0] : random_next() % b->rows);
+        check(s->backend->copy_in(s->queue, s->index[k], 0, index, sizeof index, &err), &err);
+        check(s->backend->queue_wait(s->queue, &err), &err);
+    }
     check(s->backend->queue_wait(s->queue, &err), &err);
     free(x);
 }
@@ -190,14 +215,14 @@ static void write_file(const struct bench *b, const uint16_t *pool, struct sink 
     wcodec_writer *writer;
     wcodec_error err;
     wcodec_encode_options_init(&options);
-    options.tune = WCODEC_TUNE_COMPUTE;
+    options.tune = b->gather ? WCODEC_TUNE_SIZE : WCODEC_TUNE_COMPUTE;
     f->size = 0;
     check(wcodec_writer_create(context, append, f, &options, &writer, &err), &err);
-    for (unsigned i = 0; i < CHAIN; i++) {
+    for (unsigned i = 0; i < chain_of(b); i++) {
         const char name[] = {'w', (char)('0' + i), '\0'};
         check(wcodec_writer_declare(writer, name, WCODEC_DTYPE_BF16, shape, 2, &err), &err);
     }
-    for (unsigned k = 0; k < CHAIN; k++) {
+    for (unsigned k = 0; k < chain_of(b); k++) {
         for (size_t i = 0; i < count; i++) /* no two tensors, or rows, are equal */
             data[i] = pool[(i * 2 * (k + 1) + i / POOL + k) % POOL];
         check(wcodec_writer_data(writer, data, 2 * count, &err), &err);
@@ -210,17 +235,21 @@ static void write_file(const struct bench *b, const uint16_t *pool, struct sink 
 
 static void run_shape(struct bench *b, const uint16_t *pool)
 {
-    static const char *const names[TIMES] = {"decoded", "M 1", "M 8", "M 16"};
-    const size_t capacity = (size_t)(2 * CHAIN * b->rows * b->columns) + (1 << 20);
+    static const char *const names[TIMES] = {"decoded", "M 1",  "M 8",
+                                             "M 16",    "rows", "one row again"};
+    const size_t capacity = (size_t)(2 * chain_of(b) * b->rows * b->columns) + (1 << 20);
     struct sink f = {.data = take_pages(capacity), .capacity = capacity};
     printf("%llu x %llu\n", (unsigned long long)b->rows, (unsigned long long)b->columns);
     write_file(b, pool, &f);
     for (unsigned i = 0; i < b->count; i++) {
         open_side(&b->sides[i], b, &f);
         put_vectors(b, &b->sides[i]);
-        compare(b, &b->sides[i]);
+        if (!b->gather)
+            compare(b, &b->sides[i]);
     }
     for (unsigned kind = 0; kind < TIMES; kind++) {
+        if (kind != DECODE && b->gather != (kind >= GATHER))
+            continue;
         for (unsigned r = 0; r < b->repeats + 1; r++) /* the first is not counted */
             for (unsigned i = 0; i < b->count; i++) {
                 const double taken = time_calls(b, &b->sides[i], kind);
@@ -250,6 +279,8 @@ int main(int argc, char **argv)
             b.repeats = (unsigned)atoi(argv[++i]) | 1;
             if (b.repeats > REPEATS)
                 b.repeats = REPEATS;
+        } else if (strcmp(argv[i], "-g") == 0) {
+            b.gather = true;
         } else if (argv[i][0] >= '0' && argv[i][0] <= '9') {
             b.rows = strtoull(argv[i], &end, 10);
             b.columns = strtoull(end + (*end == 'x'), NULL, 10);
@@ -260,7 +291,8 @@ int main(int argc, char **argv)
         }
     }
     if (shapes == 0) {
-        b.rows = b.columns = 8192;
+        b.rows = b.gather ? 128256 : 8192;
+        b.columns = b.gather ? 4096 : 8192;
         run_shape(&b, pool);
     }
     free(pool);

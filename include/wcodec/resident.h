@@ -174,9 +174,12 @@ WCODEC_API wcodec_status wcodec_resident_gather(const wcodec_resident *resident,
  * tensors of form FIXED: PLAIN ones are at wcodec_resident_tensor.native.
  *
  * Of form CODED dst is a multiple of 16, and rows are decoded that have whole tiles of the file (in
- * the order of products: whole bands of 16 rows), or all; others are WCODEC_ERROR_UNSUPPORTED, and
- * so is gathering. Calls for the same tensor share memory: they are given to one queue, or to
- * queues that wait for each other.
+ * the order of products: whole bands of 16 rows), or all; others are WCODEC_ERROR_UNSUPPORTED.
+ * Decodings of the same tensor share memory: they are given to one queue, or to queues that wait
+ * for each other. Rows are gathered of BF16 whose rows are multiples of 8 bytes and which is not in
+ * the order of products, if all of its tiles are coded by rANS in a way that has a kernel for it;
+ * else that is WCODEC_ERROR_UNSUPPORTED. It decodes a row's tiles for each index that names it, up
+ * to where the row ends: for more rows than there are tiles decoding all takes less time.
  *
  * On an OpenCL device `queue` is a cl_command_queue of the device's cl_context
  * (wcodec_context_device()), in order, which the caller flushes or waits for, and dst and rows are

@@ -278,18 +278,16 @@ wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
 }
 
 /* The rows of the first dimension that are wanted: a matrix at a fixed rate may have shorter ones.
- */
+ * Those of what stays coded are looked at by its backend. */
 static wcodec_status check_rows(const struct wcodec_resident_item *named,
                                 const struct wcodec_resident_item *item, uint64_t *row_size,
                                 wcodec_error *err)
 {
     uint64_t begin, end = 0;
     wcodec_status status = WCODEC_OK;
-    if (item->form != WCODEC_RESIDENT_FIXED)
+    if (item->form != WCODEC_RESIDENT_FIXED && item->kept == NULL)
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
-                           item->form == WCODEC_RESIDENT_CODED
-                               ? "rows by an index come of form fixed: here decode it first"
-                               : "its elements are in the device's memory as they are");
+                           "its elements are in the device's memory as they are");
     if (named->entry.size != 0)
         status = wcodec_resident_rows(named, 0, 1, &begin, &end, err);
     *row_size = end;
@@ -403,19 +401,21 @@ static wcodec_status gather_queued(const wcodec_resident *resident,
                                    uint64_t queue, wcodec_error *err)
 {
     uint64_t row_size;
+    struct wcodec_rows all = *rows;
     wcodec_status status = check_device(resident, err);
     if (status == WCODEC_OK)
         status = check_rows(named, item, &row_size, err);
     if (status != WCODEC_OK || rows->count == 0 || row_size == 0)
         return status;
-    if (row_size != 2 * item->fixed.plan.columns)
+    all.row_size = row_size;
+    if (item->kept == NULL && row_size != 2 * item->fixed.plan.columns)
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
                            "its rows are not the %" PRIu64 " elements that are kept together",
                            item->fixed.plan.columns);
     if (rows->indices == 0)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "the index is 0");
     status = check_addresses(rows->indices, rows->count, row_size, rows->out, dst_size, err);
-    return status == WCODEC_OK ? decode_rows(resident, rows, queue, err) : status;
+    return status == WCODEC_OK ? decode_rows(resident, &all, queue, err) : status;
 }
 
 wcodec_status wcodec_resident_gather_queued(const wcodec_resident *resident, uint64_t i,
@@ -427,8 +427,9 @@ wcodec_status wcodec_resident_gather_queued(const wcodec_resident *resident, uin
     if (status != WCODEC_OK)
         return status;
     const uint64_t outside = resident->device != NULL ? wcodec_resident_outside(resident) : 0;
-    const struct wcodec_rows wanted = {.fixed = &item->fixed.plan,
+    const struct wcodec_rows wanted = {.fixed = item->kept == NULL ? &item->fixed.plan : NULL,
                                        .memory = item->memory,
+                                       .kept = item->kept,
                                        .indices = rows,
                                        .count = count,
                                        .out = dst,

@@ -143,7 +143,7 @@ def product_row(name, kind, bits, eights, way, registers):
 
 
 def coded_rows():
-    """Of products_coded.def, with the rows of the kernels that decode the same tiles, and the sum."""
+    """Of products_coded.def and rows_coded.def, with the rows of the kernels that decode the same tiles."""
     decoders = {
         row["CODING"]: row
         for row in rows()
@@ -157,6 +157,11 @@ def coded_rows():
         decoder = decoders[codings["WCODEC_CODING_" + coding]]
         yield {**decoder, "name": name, "coded": eights}
     yield {**decoder, "name": "coded_sum", "coded": 0}
+    fast = {row["CODING"]: row for row in rows() if row["name"].startswith("fast_16_8")}
+    for name, coding in re.findall(
+        r"(?m)^WCODEC_CODED_ROWS\((\w+), (\w+)\)", (KERNELS / "rows_coded.def").read_text()
+    ):
+        yield {**fast[codings["WCODEC_CODING_" + coding]], "name": name, "gathers": True}
 
 
 def coder_rows():
@@ -233,6 +238,7 @@ def front_end(row, folder):
         + [f"-DWCODEC_ROW_{name}={row[name]}" for name in columns if name in row]
         + [f"-DWCODEC_PRODUCT{name}={v}" for name, v in row.get("product", {}).items()]
         + ([f"-DWCODEC_CODED_EIGHTS={row['coded']}"] if "coded" in row else [])
+        + (["-DWCODEC_CODED_ROWS"] if "gathers" in row else [])
         + [f"-DWCODEC_CODER{name}={v}" for name, v in row.get("coder", {}).items()]
         + [f"-DWCODEC_ROLLOUT{name}={v}" for name, v in row.get("rollout", {}).items()]
         + [f"-DWCODEC_OPENCL_COPIES={NVIDIA_COPIES}", "-include", str(prelude), "-I", str(TOP)]

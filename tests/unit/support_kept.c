@@ -90,15 +90,33 @@ static void make_matrix(struct keeping *k, unsigned profile)
     k->bytes = k->blocks.size;
 }
 
+/* BF16, all of it coded, of which rows are gathered. */
+static void make_table(struct keeping *k, unsigned profile)
+{
+    for (;;) {
+        support_tensor_common(&k->seed, 0, profile, 16 * (1 + support_random(&k->seed) % 1500),
+                              &k->x);
+        if (is_coded(&k->x))
+            break;
+        support_tensor_free(&k->x);
+    }
+    k->data = k->x.data;
+    k->bytes = k->x.tiling.size;
+}
+
 static void make_any(struct keeping *k, unsigned number)
 {
     static void (*const makers[])(uint64_t * seed, struct support_tensor * x,
                                   struct support_blocks * b) = {
         support_fragments_make, support_blocks_make, support_lossy_make};
-    const unsigned kind = number % 7;
+    const unsigned kind = number % 8;
     memset(&k->blocks, 0, sizeof k->blocks);
     if (kind == 6) {
-        make_matrix(k, number % 2 ? WCODEC_PAIRS : WCODEC_P8);
+        make_matrix(k, number / 8 % 2 ? WCODEC_PAIRS : WCODEC_P8);
+        return;
+    }
+    if (kind == 7) {
+        make_table(k, number / 8 % 2 ? WCODEC_PAIRS : WCODEC_P8);
         return;
     }
     if (kind < 3)
@@ -193,6 +211,77 @@ static unsigned decode_parts(struct keeping *k, struct wcodec_kept *kept)
             assert_false(decode(k, kept, 0, end + 8, 0));
     }
     return parts;
+}
+
+/* Rows by an index. Returns whether they can be had. */
+static bool gather(struct keeping *k, struct wcodec_kept *kept, uint64_t row_size)
+{
+    const uint64_t rows = k->bytes / row_size, count = 1 + support_random(&k->seed) % 12;
+    wcodec_error err = {0};
+    uint64_t *numbers = malloc((size_t)count * sizeof *numbers);
+    uint8_t *out = malloc((size_t)(count * row_size) + 2 * GUARD);
+    uint32_t none = 0, words[2] = {0, 0};
+    assert_true(numbers != NULL && out != NULL);
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t any = support_random(&k->seed);
+        numbers[i] = any % 8 == 0 ? UINT64_MAX - any % 3 : any % 8 == 1 ? rows : any / 8 % rows;
+        none += numbers[i] >= rows;
+    }
+    memset(out, 0xee, (size_t)(count * row_size) + 2 * GUARD);
+    struct wcodec_memory *to = allocate(k, count * row_size + 2 * GUARD),
+                         *index = allocate(k, 8 * count), *outside = allocate(k, sizeof words);
+    put(k, to, out, count * row_size + 2 * GUARD);
+    put(k, index, numbers, 8 * count);
+    put(k, outside, words, sizeof words);
+    const uint64_t at = k->caller.opencl ? 0 : 48;
+    const struct wcodec_rows wanted = {.kept = kept,
+                                       .row_size = row_size,
+                                       .indices = k->b->memory_native(index),
+                                       .count = count,
+                                       .out = k->b->memory_native(to) + at,
+                                       .outside = k->b->memory_native(outside),
+                                       .number = 77};
+    const wcodec_status status =
+        k->b->products->decode_rows(k->device, k->caller.native, &wanted, &err);
+    if (status == WCODEC_OK) {
+        ok(k->b->copy_out(k->queue, out, to, 0, count * row_size + 2 * GUARD, &err), &err);
+        ok(k->b->copy_out(k->queue, words, outside, 0, sizeof words, &err), &err);
+        ok(k->b->queue_wait(k->queue, &err), &err);
+        for (uint64_t i = 0; i < count; i++) {
+            uint8_t *row = out + at + i * row_size;
+            if (numbers[i] < rows)
+                assert_memory_equal(row, k->data + numbers[i] * row_size, (size_t)row_size);
+            for (uint64_t j = 0; numbers[i] >= rows && j < row_size; j++)
+                assert_int_equal(row[j], 0);
+        }
+        memset(out + at, 0xee, (size_t)(count * row_size));
+        for (uint64_t i = 0; i < count * row_size + 2 * GUARD; i++)
+            assert_int_equal(out[i], 0xee);
+        assert_int_equal(words[0], none);
+        assert_int_equal(words[1], none > 0 ? 77 : 0);
+    } else {
+        assert_int_equal(status, WCODEC_ERROR_UNSUPPORTED);
+    }
+    k->b->memory_free(outside);
+    k->b->memory_free(index);
+    k->b->memory_free(to);
+    free(out);
+    free(numbers);
+    return status == WCODEC_OK;
+}
+
+/* Rows of some length that the tensor has whole: of parts of a tile, and of several. */
+static unsigned gather_some(struct keeping *k, struct wcodec_kept *kept)
+{
+    unsigned gathered = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t row_size = 8 * (1 + support_random(&k->seed) % (i == 0 ? 4096 : 256));
+        while (row_size > 8 && k->bytes % row_size != 0)
+            row_size -= 8;
+        if (k->bytes % row_size == 0)
+            gathered += gather(k, kept, row_size);
+    }
+    return gathered;
 }
 
 static double bf16(const uint8_t *at)
@@ -305,7 +394,7 @@ void support_kept(const struct wcodec_backend *backend, struct wcodec_device *de
 {
     struct keeping k = {.b = backend, .device = device, .seed = support_seed()};
     wcodec_error err = {0};
-    unsigned parts = 0, faults = 0, products = 0;
+    unsigned parts = 0, faults = 0, products = 0, gathered = 0;
     support_caller_begin(backend, device, &k.caller);
     k.queue = k.caller.queue;
     for (unsigned i = 0; i < tensors; i++) {
@@ -319,6 +408,7 @@ void support_kept(const struct wcodec_backend *backend, struct wcodec_device *de
         assert_true(decode(&k, kept, 0, k.bytes, 0));
         assert_true(decode(&k, kept, 0, k.bytes, 32));
         parts += decode_parts(&k, kept);
+        gathered += gather_some(&k, kept);
         if (backend->products->kept_work(kept) != 0) {
             multiply(&k, kept, 1 + support_random(&k.seed) % VECTORS);
             products++;
@@ -327,9 +417,11 @@ void support_kept(const struct wcodec_backend *backend, struct wcodec_device *de
         faults += damage(&k);
         drop(&k);
     }
-    print_message("kept: %u parts, %u faults, %u products\n", parts, faults, products);
+    print_message("kept: %u parts, %u faults, %u products, %u times rows\n", parts, faults,
+                  products, gathered);
     assert_true(parts >= tensors / 8 && faults >= tensors / 8);
     /* Of OpenCL's devices those with tensor cores alone have them. */
     assert_true((k.caller.opencl && products == 0) || products >= tensors / 16);
+    assert_true(k.caller.opencl || gathered >= tensors / 8);
     support_caller_end(backend, &k.caller);
 }
