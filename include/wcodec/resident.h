@@ -68,7 +68,7 @@ typedef struct wcodec_resident_options {
      * with elements that products could not take from the fixed rate (subnormal numbers, exponents
      * 127 away from most of their row's) is PLAIN, and so is one element repeated. With CODED
      * what the file has in tiles stays as it is (with what decodes it, some bytes a tile), to be
-     * decoded, and on CUDA devices multiplied by (wcodec_resident_linear()); the rest is as in form
+     * decoded, gathered from, and multiplied by (wcodec_resident_linear()); the rest is as in form
      * FIXED, or PLAIN. */
     const char *memory;
     /** Bytes of a device's memory, at most, that are kept for products which decode their matrix

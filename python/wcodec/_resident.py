@@ -105,9 +105,9 @@ class Resident:
             form: "coded", as in the file: smallest; "plain", decoded: fastest; "fixed", at the
                 fixed rate where that is for the tensor, made for devices: on the CPU neither;
                 "auto": matrices of BF16 and F16 coded where that takes 7/8 of their bytes or less,
-                all else plain. On a device "auto" is "fixed"; "coded" is decoded there, and on
-                CUDA's up to 32 vectors are multiplied straight from files of tune="compute", all
-                else is decoded first.
+                all else plain. On a device "auto" is "fixed"; "coded" is decoded there, and by
+                NVIDIA's tensor cores up to 32 vectors are multiplied straight from files of
+                tune="compute", all else is decoded first.
             framework: "np" or "pt": what decode() and gather() give where no argument says it.
             threads: None: WCODEC_THREADS, else one for each core.
             progress: called as progress(done, total) with decoded bytes.
