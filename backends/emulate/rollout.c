@@ -26,19 +26,20 @@ enum {
 /* Reads in vain until a part gives up; where the other part never comes. */
 enum { PATIENCE = 1 << 24, PATIENCE_APART = 3000 };
 
-bool wcodec_emulated_rollouts_apart;
+bool wcodec_emulated_rollouts_apart, wcodec_emulated_rollouts_clusters;
 
 static bool plan(struct wcodec_device *device, const struct wcodec_rollout_sizes *sizes,
                  struct wcodec_rollout_plan *plan)
 {
-    static const struct wcodec_gpu_rollout_limits limits = {.items = ITEMS,
-                                                            .parts = PARTS,
-                                                            .shared = SHARED,
-                                                            .registers = true,
-                                                            .exchanges = true,
-                                                            .takes_pinned = true,
-                                                            .tensor_items = TENSOR_ITEMS,
-                                                            .cache = CACHE};
+    const bool clusters = wcodec_emulated_rollouts_clusters && sizes->unit == WCODEC_UNIT_NONE;
+    const struct wcodec_gpu_rollout_limits limits = {.items = ITEMS,
+                                                     .parts = PARTS,
+                                                     .shared = SHARED,
+                                                     .registers = true,
+                                                     .exchanges = !clusters,
+                                                     .takes_pinned = true,
+                                                     .tensor_items = TENSOR_ITEMS,
+                                                     .cache = CACHE};
     (void)device;
     return wcodec_fibers_supported() && wcodec_gpu_plan_rollout(sizes, &limits, plan);
 }
@@ -130,6 +131,8 @@ static wcodec_status run(struct wcodec_queue *queue, const struct wcodec_ensembl
     struct wcodec_rollout_launch l;
     wcodec_gpu_launch_rollout(rollout, (uint64_t)(uintptr_t)rollout->weights->data,
                               (uint64_t)(uintptr_t)rollout->work->data, &l);
+    if (wcodec_emulated_rollouts_clusters)
+        return wcodec_emulated_rollout_clusters(queue->device->host, p, &l, SEED, err);
     l.patience = wcodec_emulated_rollouts_apart ? PATIENCE_APART : PATIENCE;
     return launch(queue->device->host, p, p->sizes.members * p->parts,
                   p->exchanges && !wcodec_emulated_rollouts_apart,

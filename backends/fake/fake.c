@@ -6,7 +6,8 @@
  *
  *   nodriver, nodevices, unlisted, noopen, unsupported, nofixed, nofragments, noproducts, wrong,
  *     noadopt, nopinned, nopeers: from the beginning
- *   apart: parts of a rollout's members that are to run at once run one after the other
+ *   apart: parts of a rollout's members that are to run at once run one after the other; clusters:
+ *     they are clusters
  *   library: its products are said to be by a library; wide: those of many vectors that work in
  *     room are said to be faster, and take what is there
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
@@ -152,6 +153,7 @@ static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_bac
     atomic_store(&queues_made, 0);
     atomic_store(&batches_made, 0);
     wcodec_emulated_rollouts_apart = is_mode("apart");
+    wcodec_emulated_rollouts_clusters = is_mode("clusters");
     if (is_mode("nodriver"))
         return fail(err, WCODEC_ERROR_BACKEND, "libfake.so.1 not found");
     if (from->log_wants(from->opaque, WCODEC_LOG_DEBUG))

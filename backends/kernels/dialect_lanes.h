@@ -11,6 +11,8 @@
  *     buffer. Accesses through functions are checked for alignment, others by
  *     UndefinedBehaviorSanitizer.
  *   Collectives: as backends/emulate/fibers.h says.
+ *   Work-groups that run at once meet in memory, or with WCODEC_LANES_CLUSTERS are a cluster, as
+ *     backends/emulate/clusters.h has it.
  * What is wrong is reported with its place and lane, and the process aborts. */
 #ifndef WCODEC_KERNELS_DIALECT_LANES_H
 #define WCODEC_KERNELS_DIALECT_LANES_H
@@ -167,7 +169,11 @@ static inline uint32_t wcodec_table_copy(uint32_t table, uint32_t copy)
     return table + 4 * copy;
 }
 
+#ifdef WCODEC_LANES_CLUSTERS
+#define WCODEC_CLUSTERS
+#else
 #define WCODEC_EXCHANGES
+#endif
 #define wcodec_exchange_put(at, v) (*(at) = (v))
 #define wcodec_exchange_get(at) (*(at))
 #define wcodec_exchange_fail(at) (*(at) = 1)

@@ -422,6 +422,38 @@ static void test_apart(void **state)
     free(m.memory);
 }
 
+/* Parts that are a cluster, as CUDA devices have them: with warps that have no hidden value, of
+ * which one is late at each of its barriers, and none misses a turn. */
+static void test_clusters(void **state)
+{
+    static const struct sizes few[] = {{WCODEC_RSSM_PRODUCTION, 1, 145, 32, 4, 4},
+                                       {WCODEC_RSSM_REFERENCE, 2, 70, 70, 16, 3}};
+    struct support_log lines;
+    struct support_allocator allocator;
+    wcodec_error err;
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    setenv("WCODEC_FAKE", "clusters", 1);
+    support_load_plugin(NULL);
+    wcodec_context *context = open_logged("fake", &allocator, &lines);
+    for (size_t i = 0; i < sizeof few / sizeof few[0]; i++) {
+        struct model m;
+        make(&m, &few[i]);
+        wcodec_rssm *cpu = create(context, &m, NULL), *device = create(context, &m, "fake");
+        assert_int_equal(roll(cpu, &m, true, &on_cpu, &err), WCODEC_OK);
+        assert_int_equal(roll(device, &m, true, &on_device, &err), WCODEC_OK);
+        expect_said(&m, &on_device, &on_cpu);
+        assert_string_equal(memory_of(device), "fake");
+        wcodec_rssm_destroy(device);
+        wcodec_rssm_destroy(cpu);
+        free(m.memory);
+    }
+    wcodec_context_destroy(context);
+    assert_int_equal(allocator.balance, 0);
+    setenv("WCODEC_FAKE", "", 1);
+}
+
 /* A device's rollout is traced too, by its own values; learning is refused. */
 static void test_traced(void **state)
 {
@@ -688,6 +720,7 @@ int main(void)
         cmocka_unit_test(test_apart),   cmocka_unit_test(test_opencl_parts),
         cmocka_unit_test(test_traced),  cmocka_unit_test(test_lost),
         cmocka_unit_test(test_memory),  cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_forgotten)};
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_forgotten),
+        cmocka_unit_test(test_clusters)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
