@@ -3,7 +3,8 @@
 
 /* Rollouts of recurrent models (backends/kernels/rollout.h), and units by themselves
  * (backends/kernels/recurrence.h, recurrence_tensor.h): members have clusters of work-groups where
- * the device has these. */
+ * the device has these, and where that is not enough, or there are none, work-groups that run at
+ * once and meet in memory. */
 #include "backends/cuda/cuda.h"
 
 #include <stdio.h>

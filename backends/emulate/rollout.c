@@ -19,7 +19,7 @@ enum {
     PARTS = 8,
     TENSOR_ITEMS = 1024,
     SHARED = 64 << 10,
-    CACHE = 4 << 10,
+    CACHE = 16 << 10,
     TOGETHER = 3
 };
 

@@ -149,10 +149,11 @@ static const struct sizes shapes[] = {
 
 /* Larger ones, for devices that are not emulated; drivers for processors take minutes. */
 static const struct sizes large[] = {
-    {WCODEC_RSSM_PRODUCTION, 5, 512, 32, 64, 50},  {WCODEC_RSSM_PRODUCTION, 8, 256, 32, 64, 50},
-    {WCODEC_RSSM_PRODUCTION, 5, 256, 32, 64, 50},  {WCODEC_RSSM_PRODUCTION, 2, 1000, 32, 64, 20},
-    {WCODEC_RSSM_PRODUCTION, 5, 1024, 32, 64, 50}, {WCODEC_RSSM_PRODUCTION, 1, 4096, 4096, 64, 3},
-    {WCODEC_RSSM_PRODUCTION, 1, 200, 32, 4096, 5},
+    {WCODEC_RSSM_PRODUCTION, 5, 512, 32, 64, 50},   {WCODEC_RSSM_PRODUCTION, 8, 256, 32, 64, 50},
+    {WCODEC_RSSM_PRODUCTION, 5, 256, 32, 64, 50},   {WCODEC_RSSM_PRODUCTION, 2, 1000, 32, 64, 20},
+    {WCODEC_RSSM_PRODUCTION, 5, 1024, 32, 64, 50},  {WCODEC_RSSM_PRODUCTION, 1, 4096, 4096, 64, 3},
+    {WCODEC_RSSM_PRODUCTION, 1, 200, 32, 4096, 5},  {WCODEC_RSSM_SAMPLED, 3, 1024, 32, 64, 20},
+    {WCODEC_RSSM_REFERENCE, 2, 1030, 1030, 64, 10},
 };
 
 static struct said on_cpu, on_device, again;
