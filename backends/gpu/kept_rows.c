@@ -87,6 +87,8 @@ static int gather_some(const struct wcodec_gpu_kept *kept, const struct wcodec_r
                       .zeros = s == plan->segments,
                       .sole = plan->segment_count == 1 && s->count == kept->tiles}};
     l.arguments.tiles.count = s->count;
+    /* No tile goes anywhere; but kernels reckon where it would. */
+    l.arguments.tiles.out = rows->out & ~(uint64_t)15;
     return launch(opaque, &l);
 }
 
