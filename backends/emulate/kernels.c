@@ -39,18 +39,16 @@ static void run_kernel(struct wcodec_warp *warp, const void *argument)
         wcodec_tiles_kernel(kind, warp, launch->arguments);
 }
 
+/* A launch of any kind. */
+#define RUN(fibers, kernel, launch) \
+    wcodec_lanes_run((fibers), &(struct wcodec_lanes_launch){(kernel), (launch), (launch)->groups, \
+                                                             (launch)->threads, (launch)->shared, \
+                                                             (launch)->seed})
+
 void wcodec_emulate_launch(struct wcodec_fibers *fibers,
                            const struct wcodec_emulated_launch *launch)
 {
-    const struct wcodec_lanes_launch lanes = {
-        .kernel = run_kernel,
-        .argument = launch,
-        .groups = launch->groups,
-        .threads = launch->threads,
-        .shared = launch->shared,
-        .seed = launch->seed,
-    };
-    wcodec_lanes_run(fibers, &lanes);
+    RUN(fibers, run_kernel, launch);
 }
 
 static void run_coded(struct wcodec_warp *warp, const void *argument)
@@ -66,15 +64,7 @@ static void run_coded(struct wcodec_warp *warp, const void *argument)
 
 void wcodec_emulate_coded(struct wcodec_fibers *fibers, const struct wcodec_emulated_coded *launch)
 {
-    const struct wcodec_lanes_launch lanes = {
-        .kernel = run_coded,
-        .argument = launch,
-        .groups = launch->groups,
-        .threads = launch->threads,
-        .shared = launch->shared,
-        .seed = launch->seed,
-    };
-    wcodec_lanes_run(fibers, &lanes);
+    RUN(fibers, run_coded, launch);
 }
 
 static void run_coded_rows(struct wcodec_warp *warp, const void *argument)
@@ -88,13 +78,5 @@ static void run_coded_rows(struct wcodec_warp *warp, const void *argument)
 void wcodec_emulate_coded_rows(struct wcodec_fibers *fibers,
                                const struct wcodec_emulated_coded_rows *launch)
 {
-    const struct wcodec_lanes_launch lanes = {
-        .kernel = run_coded_rows,
-        .argument = launch,
-        .groups = launch->groups,
-        .threads = launch->threads,
-        .shared = launch->shared,
-        .seed = launch->seed,
-    };
-    wcodec_lanes_run(fibers, &lanes);
+    RUN(fibers, run_coded_rows, launch);
 }

@@ -96,23 +96,24 @@ static uint64_t shared_bytes(const struct wcodec_rollout_plan *p)
     return sizeof(float) * floats;
 }
 
-/* As much of what is left of U_z and U_r as of U_h, in so many floats. left: columns of each, kept
- * ones with them. */
-static void cache(uint64_t room, const uint32_t *left, struct wcodec_rollout_plan *p)
+/* Columns of U_z, U_r and U_h that have room in so many floats, as large a share of each. left:
+ * what there is of them, of which they are taken. */
+static void share(const struct wcodec_rollout_plan *p, uint64_t room, uint32_t *left, uint32_t *to)
 {
-    uint64_t rest = 0;
+    uint64_t all = 0;
     for (unsigned m = WCODEC_ROLLOUT_GATES; m < MATRICES; m++)
-        rest += (left[m] - p->kept[m]) * slices_of(p, m);
-    for (unsigned m = WCODEC_ROLLOUT_GATES; m < MATRICES && rest > 0; m++)
-        p->cached[m] =
-            (uint32_t)((left[m] - p->kept[m]) * (room < rest ? room : rest) / rest / 4 * 4);
+        all += left[m] * slices_of(p, m);
+    for (unsigned m = WCODEC_ROLLOUT_GATES; m < MATRICES && all > 0; m++) {
+        to[m] = (uint32_t)(left[m] * (room < all ? room : all) / all / 4 * 4);
+        left[m] -= to[m];
+    }
 }
 
 /* What is not held and has room stays in shared memory: all of W, which a unit by itself reads in
  * each step; as much of U_z and U_r as of U_h. */
 static void keep(const struct wcodec_gpu_rollout_limits *limits, struct wcodec_rollout_plan *p)
 {
-    uint64_t room = (limits->shared - shared_bytes(p)) / sizeof(float), rest = 0;
+    uint64_t room = (limits->shared - shared_bytes(p)) / sizeof(float);
     uint32_t left[MATRICES];
     for (unsigned m = 0; m < MATRICES; m++)
         left[m] = p->columns[m] - (m == WCODEC_ROLLOUT_W && p->sizes.unit == WCODEC_UNIT_NONE
@@ -122,11 +123,8 @@ static void keep(const struct wcodec_gpu_rollout_limits *limits, struct wcodec_r
         p->kept[WCODEC_ROLLOUT_W] = left[WCODEC_ROLLOUT_W];
         room -= left[WCODEC_ROLLOUT_W] * slices_of(p, WCODEC_ROLLOUT_W);
     }
-    for (unsigned m = WCODEC_ROLLOUT_GATES; m < MATRICES; m++)
-        rest += left[m] * slices_of(p, m);
-    for (unsigned m = WCODEC_ROLLOUT_GATES; m < MATRICES && rest > 0; m++)
-        p->kept[m] = (uint32_t)(left[m] * (room < rest ? room : rest) / rest / 4 * 4);
-    cache(limits->cache / sizeof(float), left, p);
+    share(p, room, left, p->kept);
+    share(p, limits->cache / sizeof(float), left, p->cached);
 }
 
 /* By so many parts, or so many of them as have rows where they are not those of a cluster: one

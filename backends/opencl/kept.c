@@ -160,31 +160,14 @@ static wcodec_status build(struct launching *on, const struct wcodec_job *job,
     return status;
 }
 
-static void close_product(const struct wcodec_device *d, struct wcodec_opencl_product *p)
-{
-    if (p->kernel != NULL)
-        d->cl->clReleaseKernel(p->kernel);
-    if (p->program.program != NULL)
-        d->cl->clReleaseProgram(p->program.program);
-    *p = (struct wcodec_opencl_product){.kernel = NULL};
-}
-
 /* The device's lock is held. */
 static wcodec_status make_kernel(struct wcodec_device *d, unsigned decoder, const char *define,
                                  struct wcodec_opencl_product *p, wcodec_error *err)
 {
-    cl_int result;
     if (p->kernel != NULL)
         return WCODEC_OK;
     const wcodec_status status = wcodec_opencl_coded_build(d, decoder, define, &p->program, err);
-    if (status != WCODEC_OK)
-        return status;
-    p->kernel = d->cl->clCreateKernel(p->program.program, "wcodec_product", &result);
-    if (result == CL_SUCCESS)
-        return WCODEC_OK;
-    p->kernel = NULL;
-    close_product(d, p);
-    return wcodec_opencl_fail(d, result, "clCreateKernel", err);
+    return status == WCODEC_OK ? wcodec_opencl_product_open(d, "wcodec_product", p, err) : status;
 }
 
 /* Is product kernel k there? The device's lock is held. */
@@ -428,7 +411,7 @@ void wcodec_opencl_kept_close(struct wcodec_device *d)
         if (d->kept_kernels[k] != NULL)
             d->cl->clReleaseKernel(d->kept_kernels[k]);
     for (unsigned k = 0; k < WCODEC_CODED_PRODUCTS; k++)
-        close_product(d, &d->coded[k]);
+        wcodec_opencl_product_close(d, &d->coded[k]);
     for (unsigned k = 0; k < WCODEC_CODED_ROWS_KERNELS; k++)
-        close_product(d, &d->coded_rows[k]);
+        wcodec_opencl_product_close(d, &d->coded_rows[k]);
 }

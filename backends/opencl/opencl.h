@@ -323,6 +323,12 @@ wcodec_status wcodec_opencl_check_product(const struct wcodec_device *device, ui
                                           const struct wcodec_product *product, uint64_t rows,
                                           uint64_t columns, wcodec_error *err);
 void wcodec_opencl_products_close(struct wcodec_device *device);
+/* The kernel of a program that was built; what cannot have one is closed. Under the device's lock,
+ * but when the device is closed. */
+wcodec_status wcodec_opencl_product_open(const struct wcodec_device *device, const char *name,
+                                         struct wcodec_opencl_product *product, wcodec_error *err);
+void wcodec_opencl_product_close(const struct wcodec_device *device,
+                                 struct wcodec_opencl_product *product);
 /* Is native memory a buffer of the device's, of so many bytes at least? Is a native queue one of
  * the device's, in order? WCODEC_ERROR_USAGE. */
 wcodec_status wcodec_opencl_check_buffer(const struct wcodec_device *device, const char *what,

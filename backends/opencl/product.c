@@ -40,7 +40,6 @@ static wcodec_status make(const struct wcodec_device *d, struct wcodec_opencl_pr
 {
     const bool plain = kind >= WCODEC_OPENCL_PLAIN_PRODUCT;
     char more[200];
-    cl_int result;
     const int n = snprintf(more, sizeof more,
                            " -DWCODEC_PRODUCT=%d -DWCODEC_PRODUCT_BITS=%u"
                            " -DWCODEC_PRODUCT_EIGHTS=%u -DWCODEC_PRODUCT_WAY=%u",
@@ -56,31 +55,38 @@ static wcodec_status make(const struct wcodec_device *d, struct wcodec_opencl_pr
         d, plain ? WCODEC_VARIANT_LOOPS : WCODEC_VARIANT_NVIDIA, more, &p->program, err);
     if (status != WCODEC_OK)
         return status;
-    p->kernel = d->cl->clCreateKernel(p->program.program, "wcodec_product", &result);
+    return wcodec_opencl_product_open(d, "wcodec_product", p, err);
+}
+
+wcodec_status wcodec_opencl_product_open(const struct wcodec_device *d, const char *name,
+                                         struct wcodec_opencl_product *p, wcodec_error *err)
+{
+    cl_int result;
+    p->kernel = d->cl->clCreateKernel(p->program.program, name, &result);
     if (result == CL_SUCCESS)
         return WCODEC_OK;
-    d->cl->clReleaseProgram(p->program.program);
-    *p = (struct wcodec_opencl_product){.kernel = NULL};
+    p->kernel = NULL;
+    wcodec_opencl_product_close(d, p);
     return wcodec_opencl_fail(d, result, "clCreateKernel", err);
 }
 
-static void close_one(const struct wcodec_device *d, struct wcodec_opencl_product *p)
+void wcodec_opencl_product_close(const struct wcodec_device *d, struct wcodec_opencl_product *p)
 {
-    if (p->kernel != NULL) {
+    if (p->kernel != NULL)
         d->cl->clReleaseKernel(p->kernel);
+    if (p->program.program != NULL)
         d->cl->clReleaseProgram(p->program.program);
-    }
     *p = (struct wcodec_opencl_product){.kernel = NULL};
 }
 
 void wcodec_opencl_products_close(struct wcodec_device *d)
 {
     for (unsigned k = 0; k < WCODEC_PRODUCTS; k++)
-        close_one(d, &d->products[k]);
+        wcodec_opencl_product_close(d, &d->products[k]);
     for (unsigned k = 0; k < WCODEC_ROWS_KERNELS; k++)
-        close_one(d, &d->rows[k]);
+        wcodec_opencl_product_close(d, &d->rows[k]);
     for (unsigned k = 0; k < 2; k++)
-        close_one(d, &d->dense[k]);
+        wcodec_opencl_product_close(d, &d->dense[k]);
 }
 
 bool wcodec_opencl_by_tensor_cores(const struct wcodec_device *d)

@@ -103,7 +103,6 @@ static wcodec_status find(struct wcodec_device *d, bool unit, unsigned form, wco
 {
     struct wcodec_opencl_product *p = &d->rollouts[unit][form];
     wcodec_error own = {0};
-    cl_int result;
     if (p->kernel != NULL)
         return WCODEC_OK;
     if (d->rollouts_failed[unit])
@@ -115,25 +114,13 @@ static wcodec_status find(struct wcodec_device *d, bool unit, unsigned form, wco
     if (status != WCODEC_OK)
         return d->host->fail(err, d->rollouts_failed[unit] ? WCODEC_ERROR_UNSUPPORTED : status,
                              "%s", own.text);
-    p->kernel = d->cl->clCreateKernel(p->program.program,
-                                      unit ? "wcodec_recurrence" : "wcodec_rollout", &result);
-    if (result == CL_SUCCESS)
-        return WCODEC_OK;
-    d->cl->clReleaseProgram(p->program.program);
-    *p = (struct wcodec_opencl_product){.kernel = NULL};
-    return wcodec_opencl_fail(d, result, "clCreateKernel", err);
+    return wcodec_opencl_product_open(d, unit ? "wcodec_recurrence" : "wcodec_rollout", p, err);
 }
 
 void wcodec_opencl_rollouts_close(struct wcodec_device *d)
 {
-    for (unsigned i = 0; i < 2 * WCODEC_RECURRENCE_FORMS; i++) {
-        struct wcodec_opencl_product *p = &d->rollouts[i % 2][i / 2];
-        if (p->kernel != NULL)
-            d->cl->clReleaseKernel(p->kernel);
-        if (p->program.program != NULL)
-            d->cl->clReleaseProgram(p->program.program);
-        *p = (struct wcodec_opencl_product){.kernel = NULL};
-    }
+    for (unsigned i = 0; i < 2 * WCODEC_RECURRENCE_FORMS; i++)
+        wcodec_opencl_product_close(d, &d->rollouts[i % 2][i / 2]);
     if (d->rollout_meets != NULL)
         d->cl->clReleaseCommandQueue(d->rollout_meets);
     d->rollout_meets = NULL;
