@@ -511,6 +511,8 @@ static void test_full_devices(void **state)
         if (!support_load_plugin(names[d]))
             continue;
         wcodec_context *context = open_logged(names[d], 0, &full_allocator, &full_log, NULL);
+        if (context != NULL) /* NVIDIA's OpenCL has no room for its kernels later (-46) */
+            try_set(context, &small);
         if (context == NULL || !ballast_take(&ballast, (uint64_t)(d == 0 ? 64 : 96) << 20)) {
             print_message("%s: not tried\n", names[d]);
             wcodec_context_destroy(context);
