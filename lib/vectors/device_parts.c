@@ -358,6 +358,8 @@ static wcodec_status begin_parts(struct wcodec_vectors_work *work, wcodec_error 
     return status;
 }
 
+/* Where memory was refused, parts are half as large as they could be: drivers copy and launch by
+ * memory of their own, which they look for when they do. */
 wcodec_status wcodec_vectors_parts_begin(struct wcodec_vectors_work *work, wcodec_error *err)
 {
     struct wcodec_vectors_device *d = work->device;
@@ -370,7 +372,9 @@ wcodec_status wcodec_vectors_parts_begin(struct wcodec_vectors_work *work, wcode
     most = most < BLOCK ? BLOCK : most;
     d->most = most < work->n ? most : work->n;
     wcodec_status status = begin_parts(work, &reason);
-    while (wcodec_vectors_is_too_large(status) && d->most > BLOCK) {
+    bool refused = false;
+    while (d->most > BLOCK && (wcodec_vectors_is_too_large(status) || refused)) {
+        refused = status == WCODEC_ERROR_MEMORY;
         wcodec_vectors_device_free(d);
         d->most = (size_t)wcodec_align_u64(d->most / 2, BLOCK);
         reason = (wcodec_error){0};

@@ -567,7 +567,7 @@ static int stop_there(void *opaque, uint64_t done, uint64_t total)
     return s->at != 0 && s->runs >= s->at;
 }
 
-/* Rows in three parts; stopping NULL: they stop at that iteration. */
+/* Rows in five parts; stopping NULL: they stop at that iteration. */
 static void train_in_parts(const struct set *s, const wcodec_vector_rows *rows,
                            struct stopping *stopping, unsigned iterations, wcodec_status want)
 {
@@ -603,7 +603,7 @@ static void train_in_parts(const struct set *s, const wcodec_vector_rows *rows,
     assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
     assert_int_equal(wcodec_vectors_train(context, rows, &o, &vectors, NULL), want);
     assert_true((vectors != NULL) == (want == WCODEC_OK));
-    assert_non_null(strstr(logged.text, "rows go there in 3 parts"));
+    assert_non_null(strstr(logged.text, "rows go there in 5 parts"));
     wcodec_vectors_destroy(vectors);
     wcodec_context_destroy(context);
     assert_int_equal(allocator.balance, 0);
@@ -618,14 +618,14 @@ static void test_cancelled(void **state)
     if (!wcodec_fibers_supported())
         skip();
     setenv("WCODEC_FAKE", "", 1);
-    s.n = 1324;
+    s.n = 2348;
     s.reduce = WCODEC_VECTORS_PLAIN;
-    limit_room(room_of_parts(&s, 512));
+    limit_room(room_of_parts(&s, 1024)); /* parts have half of it */
     void *data = make(&s, &rows);
     train_in_parts(&s, &rows, &one, 1, WCODEC_OK);
     train_in_parts(&s, &rows, &two, 2, WCODEC_OK);
     /* What an iteration gives the caller's threads to do is its parts. */
-    assert_int_equal(two.runs, one.runs + 3);
+    assert_int_equal(two.runs, one.runs + 5);
     for (unsigned at = one.runs + 1; at <= two.runs; at++) {
         struct stopping stopping = {.at = at};
         train_in_parts(&s, &rows, &stopping, 2, WCODEC_ERROR_CANCELLED);
