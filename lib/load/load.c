@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "load/load.h"
+#include "load/gate.h"
 #include "sched/background.h"
 #include <inttypes.h>
 #include <time.h>
@@ -18,6 +19,7 @@ struct loading {
     struct wcodec_load_request *requests; /* of each device one, and its work */
     struct wcodec_load_work *works;
     size_t count;
+    struct wcodec_load_gate *gate;     /* of a load to one device; NULL: all has its place */
     struct wcodec_load_work *at_fault; /* whose device failed before it had a piece */
     struct wcodec_load_slot *slots;
     unsigned slot_count, stride; /* worker w leads slots w, w + stride, ... */
@@ -41,6 +43,8 @@ static void stop(struct loading *l)
 {
     for (size_t i = 0; i < l->count; i++)
         atomic_store(&l->works[i].stop, true);
+    if (l->gate != NULL)
+        wcodec_load_gate_close(l->gate);
 }
 
 static bool is_stopped(const struct loading *l)
@@ -92,6 +96,8 @@ static bool take(struct loading *l, struct wcodec_load_slot *slot)
     wcodec_error error = {0};
     bool more = false;
     pthread_mutex_lock(&l->lock);
+    if (l->gate != NULL)
+        slot->work->cursor.limit = wcodec_load_gate_admitted(l->gate);
     wcodec_status status = is_stopped(l)
                                ? WCODEC_OK
                                : wcodec_load_take(&slot->work->cursor, &slot->piece, &more, &error);
@@ -107,12 +113,26 @@ static void finish(struct loading *l, struct wcodec_load_slot *slot)
 {
     wcodec_error error = {0};
     uint64_t number = slot->piece.number;
+    const size_t parts = slot->piece.count;
     if (slot->piece.count == 0 ||
         is_stopped(l)) /* what is left is waited for when the slot is freed */
         return;
     wcodec_status status = wcodec_load_slot_finish(slot, &error);
     if (status != WCODEC_OK)
         fail(l, number, status, &error);
+    else if (l->gate != NULL)
+        wcodec_load_gate_arrived(l->gate, slot->piece.parts, parts);
+}
+
+/* When none of its slots has anything to do, a worker waits for places. */
+static bool await(struct loading *l)
+{
+    if (l->gate == NULL)
+        return false;
+    pthread_mutex_lock(&l->lock);
+    const size_t next = l->works[0].cursor.range;
+    pthread_mutex_unlock(&l->lock);
+    return wcodec_load_gate_await(l->gate, next);
 }
 
 /* One after the other: while the device is at one of its slots, the worker reads for the next. It
@@ -129,6 +149,8 @@ static void lead(struct loading *l, unsigned worker)
             report(l);
         const bool more = take(l, slot);
         idle = more ? 0 : idle + 1;
+        if (idle == own && await(l))
+            idle = 0;
         wcodec_status status = more ? wcodec_load_slot_begin(slot, &error) : WCODEC_OK;
         if (status != WCODEC_OK) {
             fail(l, slot->piece.number, status, &error);
@@ -274,7 +296,7 @@ static wcodec_status run_slots(struct loading *l, wcodec_error *err)
 static wcodec_status mark(struct wcodec_load_work *work, bool wait, wcodec_error *err)
 {
     const struct wcodec_load_request *q = work->request;
-    work->cursor = (struct wcodec_load_cursor){.request = q};
+    work->cursor = (struct wcodec_load_cursor){.request = q, .limit = q->count};
     if (!q->options.use_queue)
         return WCODEC_OK;
     wcodec_status status = wcodec_opened_mark(q->device, q->options.queue, &work->after, err);
@@ -312,7 +334,7 @@ static wcodec_status run_anyhow(struct loading *l, wcodec_error *err)
         struct wcodec_load_request *q = l->at_fault->request;
         struct wcodec_opened *device = q->device;
         wcodec_backends_lose(q->context, device, error.text);
-        if (l->count == 1 && device->cpu_allowed && q->adopted_count == 0 &&
+        if (l->count == 1 && device->cpu_allowed && l->gate == NULL && q->adopted_count == 0 &&
             !q->options.use_queue) {
             l->slot_count = 0;
             status = wcodec_load_request_to_cpu(q, &error);
@@ -343,6 +365,8 @@ static wcodec_status run(struct loading *l, wcodec_load_report *reports, wcodec_
     for (size_t i = 0; i < l->count; i++)
         wcodec_load_announce(&l->requests[i]);
     wcodec_status status = run_anyhow(l, err);
+    if (l->gate != NULL)
+        wcodec_load_gate_close(l->gate);
     for (size_t i = 0; i < l->count; i++)
         wcodec_load_withdraw(&l->requests[i]);
     if (status == WCODEC_OK) {
@@ -382,6 +406,7 @@ static void end(struct loading *l)
 
 static void free_requests(struct loading *l, const wcodec_allocator *allocator)
 {
+    wcodec_load_gate_destroy(l->gate);
     for (size_t i = 0; i < l->count; i++)
         wcodec_load_request_free(&l->requests[i]);
     wcodec_free(allocator, l->works);
@@ -395,6 +420,7 @@ struct asked {
     const wcodec_load_target *targets; /* NULL: the reader's own device, and items */
     size_t count;                      /* of either */
     const wcodec_load_options *options;
+    bool gated;
 };
 
 static wcodec_status create(struct loading *l, const struct asked *a, wcodec_error *err)
@@ -411,13 +437,16 @@ static wcodec_status create(struct loading *l, const struct asked *a, wcodec_err
             wcodec_load_requests_create(a->reader, a->targets, count, a->options, l->requests, err);
     else
         status = wcodec_load_request_create(a->reader, a->reader->context, a->items, a->count,
-                                            a->options, &l->requests[0], err);
+                                            a->options, a->gated, &l->requests[0], err);
     if (status == WCODEC_OK) {
         l->count = count;
         for (size_t i = 0; i < count; i++)
             l->works[i] = (struct wcodec_load_work){.request = &l->requests[i]};
-        status = init(l, err);
+        if (a->gated)
+            status = wcodec_load_gate_create(&l->requests[0], &l->gate, err);
     }
+    if (status == WCODEC_OK)
+        status = init(l, err);
     if (status != WCODEC_OK)
         free_requests(l, allocator);
     return status;
@@ -441,7 +470,7 @@ wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_load_item *i
 {
     if (reader == NULL || (items == NULL && count != 0))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_load: an argument is NULL");
-    return load(&(struct asked){reader, items, NULL, count, options}, report_to, err);
+    return load(&(struct asked){reader, items, NULL, count, options, false}, report_to, err);
 }
 
 wcodec_status wcodec_load_many(const wcodec_reader *reader, const wcodec_load_target *targets,
@@ -450,7 +479,7 @@ wcodec_status wcodec_load_many(const wcodec_reader *reader, const wcodec_load_ta
 {
     if (reader == NULL || targets == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_load_many: an argument is NULL");
-    return load(&(struct asked){reader, NULL, targets, count, options}, reports, err);
+    return load(&(struct asked){reader, NULL, targets, count, options, false}, reports, err);
 }
 
 struct wcodec_loading {
@@ -515,7 +544,19 @@ wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_i
 {
     if (reader == NULL || loading == NULL || (items == NULL && count != 0))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_load_start: an argument is NULL");
-    return start(&(struct asked){reader, items, NULL, count, options}, loading, err);
+    return start(&(struct asked){reader, items, NULL, count, options, false}, loading, err);
+}
+
+wcodec_status wcodec_load_start_gated(const wcodec_reader *reader, const wcodec_load_item *items,
+                                      size_t count, const wcodec_load_options *options,
+                                      struct wcodec_load_gate **gate, wcodec_loading **loading,
+                                      wcodec_error *err)
+{
+    const wcodec_status status =
+        start(&(struct asked){reader, items, NULL, count, options, true}, loading, err);
+    if (status == WCODEC_OK)
+        *gate = (*loading)->loading.gate;
+    return status;
 }
 
 wcodec_status wcodec_load_many_start(const wcodec_reader *reader, const wcodec_load_target *targets,
@@ -524,7 +565,7 @@ wcodec_status wcodec_load_many_start(const wcodec_reader *reader, const wcodec_l
 {
     if (reader == NULL || loading == NULL || targets == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_load_many_start: an argument is NULL");
-    return start(&(struct asked){reader, NULL, targets, count, options}, loading, err);
+    return start(&(struct asked){reader, NULL, targets, count, options, false}, loading, err);
 }
 
 int wcodec_loading_ended(wcodec_loading *l)

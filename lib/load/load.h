@@ -69,11 +69,16 @@ struct wcodec_load_request {
 };
 
 /* Make a request of the caller's items, for the device of a context that need not be the reader's:
- * each is found to be right, and its memory is taken over. */
+ * each is found to be right, and its memory is taken over. placed_later: items have no destinations
+ * yet, and ranges stay in the order of the items, equal ones too. */
 wcodec_status wcodec_load_request_create(const wcodec_reader *reader, wcodec_context *context,
                                          const wcodec_load_item *items, size_t count,
-                                         const wcodec_load_options *options,
+                                         const wcodec_load_options *options, bool placed_later,
                                          struct wcodec_load_request *request, wcodec_error *err);
+/* The destination of one of those, in the request's device's memory, which stays the caller's. */
+void wcodec_load_request_place(const struct wcodec_load_request *request,
+                               struct wcodec_load_range *range, struct wcodec_memory *memory,
+                               uint64_t offset);
 /* In the order of the files. */
 int wcodec_load_range_compare(const void *a, const void *b);
 /* Do two ranges have the same bytes, so that one is decoded and copied? Constants are filled in as
@@ -162,7 +167,8 @@ struct wcodec_load_piece {
 struct wcodec_load_cursor {
     const struct wcodec_load_request *request;
     size_t range;
-    uint64_t at; /* byte of the range's entry from which on nothing was taken; 0: none of it was */
+    size_t limit; /* ranges that may be taken, from the first one on */
+    uint64_t at;  /* byte of the range's entry from which on nothing was taken; 0: none of it was */
     struct wcodec_load_tensor *open; /* the one that is taken in several pieces */
     uint64_t pieces;
 };

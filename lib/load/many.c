@@ -59,7 +59,7 @@ wcodec_status wcodec_load_requests_create(const wcodec_reader *reader,
         o.memory = t->memory;
         o.use_queue = t->use_queue;
         o.queue = t->queue;
-        status = wcodec_load_request_create(reader, t->context, t->items, t->count, &o,
+        status = wcodec_load_request_create(reader, t->context, t->items, t->count, &o, false,
                                             &requests[made], err);
         made += status == WCODEC_OK;
     }

@@ -67,7 +67,8 @@ static void set_parts(struct wcodec_load_request *r)
 }
 
 static wcodec_status find_range(const wcodec_reader *reader, const wcodec_load_item *item,
-                                struct wcodec_load_range *range, wcodec_error *err)
+                                bool placed_later, struct wcodec_load_range *range,
+                                wcodec_error *err)
 {
     wcodec_status status =
         wcodec_reserved_check(item->reserved, sizeof item->reserved, "load item", err);
@@ -96,7 +97,7 @@ static wcodec_status find_range(const wcodec_reader *reader, const wcodec_load_i
             wcodec_fail(err, WCODEC_ERROR_USAGE,
                         "the destination has room for %" PRIu64 " bytes, %" PRIu64 " are needed",
                         item->size, end - begin);
-    if (status == WCODEC_OK && item->destination == 0 && end > begin)
+    if (status == WCODEC_OK && item->destination == 0 && end > begin && !placed_later)
         status = wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination is NULL");
     if (status == WCODEC_OK && item->offset > UINT64_MAX - (end - begin))
         status = wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination's offset is %" PRIu64,
@@ -236,16 +237,28 @@ static wcodec_status set_copies_apart(struct wcodec_load_request *r, wcodec_erro
     return WCODEC_OK;
 }
 
+void wcodec_load_request_place(const struct wcodec_load_request *r, struct wcodec_load_range *range,
+                               struct wcodec_memory *memory, uint64_t offset)
+{
+    uint8_t *pointer = r->device->backend->memory_pointer(memory);
+    range->memory = memory;
+    range->offset = offset;
+    range->host = pointer != NULL ? pointer + offset : NULL;
+    range->aligned = is_aligned(r, range);
+}
+
 static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item *items,
-                             const wcodec_load_options *options, struct wcodec_load_request *r,
-                             wcodec_error *err)
+                             const wcodec_load_options *options, bool placed_later,
+                             struct wcodec_load_request *r, wcodec_error *err)
 {
     for (size_t i = 0; i < r->count; i++) {
-        wcodec_status status = find_range(reader, &items[i], &r->ranges[i], err);
+        wcodec_status status = find_range(reader, &items[i], placed_later, &r->ranges[i], err);
         if (status != WCODEC_OK)
             return status;
         r->bytes += r->ranges[i].end - r->ranges[i].begin;
     }
+    if (placed_later)
+        return WCODEC_OK;
     wcodec_status status = set_destinations(r, items, options->memory != NULL, err);
     if (status != WCODEC_OK)
         return status;
@@ -257,7 +270,7 @@ static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item
 
 wcodec_status wcodec_load_request_create(const wcodec_reader *reader, wcodec_context *context,
                                          const wcodec_load_item *items, size_t count,
-                                         const wcodec_load_options *options,
+                                         const wcodec_load_options *options, bool placed_later,
                                          struct wcodec_load_request *request, wcodec_error *err)
 {
     wcodec_load_options o;
@@ -283,7 +296,7 @@ wcodec_status wcodec_load_request_create(const wcodec_reader *reader, wcodec_con
         status =
             wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a load of %zu tensors", count);
     else
-        status = fill_in(reader, items, &o, &r, err);
+        status = fill_in(reader, items, &o, placed_later, &r, err);
     if (status != WCODEC_OK)
         wcodec_load_request_free(&r);
     else

@@ -315,7 +315,7 @@ wcodec_status wcodec_load_take(struct wcodec_load_cursor *c, struct wcodec_load_
     bool full = false, large = false;
     *piece = (struct wcodec_load_piece){
         .number = c->pieces++, .parts = piece->parts, .tensors = piece->tensors};
-    while (c->range < c->request->count && !full && !large) {
+    while (c->range < c->limit && !full && !large) {
         const struct wcodec_load_range *r = &c->request->ranges[c->range];
         const size_t before = c->range;
         wcodec_status status = WCODEC_OK;
