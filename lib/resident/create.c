@@ -343,7 +343,8 @@ static wcodec_status add_elements(struct maker *m, uint64_t tensor,
         item->form = WCODEC_RESIDENT_PLAIN;
         if (named->size != 0)
             m->wanted[m->wanted_count++] = (struct wcodec_resident_wanted){
-                tensor, item, suits_device(m, named, entry, columns) ? columns : 0};
+                tensor, item, suits_device(m, named, entry, columns) ? columns : 0, shard,
+                entry->payload_offset};
         return WCODEC_OK;
     }
     m->bases = shard->bases;

@@ -118,13 +118,15 @@ struct wcodec_resident_wanted {
     uint64_t tensor; /* its number in the reader */
     struct wcodec_resident_item *item;
     uint64_t columns;
+    const struct wcodec_shard *shard; /* that has its elements, and where they begin there */
+    uint64_t payload_offset;
 };
 
-/* Load tensors to where they stay. The device must be able to code. What is loaded is verified, and
- * what is coded. On failure the caller unloads all. WCODEC_ERROR_MEMORY, _IO, _CORRUPT, _NEWER,
- * _CANCELLED, _DEVICE, ... */
+/* Load tensors to where they stay, in the order of the files, in which `wanted` is afterwards. The
+ * device must be able to code. What is loaded is verified, and what is coded. On failure the caller
+ * unloads all. WCODEC_ERROR_MEMORY, _IO, _CORRUPT, _NEWER, _CANCELLED, _DEVICE, ... */
 wcodec_status wcodec_resident_load(const wcodec_reader *reader, wcodec_resident *resident,
-                                   const struct wcodec_resident_wanted *wanted, size_t count,
+                                   struct wcodec_resident_wanted *wanted, size_t count,
                                    struct wcodec_reporter *reporter, wcodec_error *err);
 
 /* What tensors that stay coded become so with; all zero at first but for `resident`. */

@@ -520,6 +520,46 @@ static void test_damaged(void **state)
     end(&q);
 }
 
+static int stop_later(void *opaque, uint64_t done, uint64_t total)
+{
+    unsigned *left = opaque;
+    (void)done;
+    (void)total;
+    return *left == 0 || --*left == 0;
+}
+
+/* What is loaded to be coded by the device, too; and the caller may end it at every report. */
+static void test_stopped(void **state)
+{
+    struct queued q;
+    wcodec_resident *r;
+    wcodec_resident_options options;
+    wcodec_error err;
+    (void)state;
+    begin(&q, "");
+    q.file.bytes[q.file.size / 2] ^= 0x10;
+    wcodec_status status = make(&q, "fake", WCODEC_RESIDENT_PLAIN, &r, &err);
+    q.file.bytes[q.file.size / 2] ^= 0x10;
+    if (status == WCODEC_ERROR_UNSUPPORTED) {
+        end(&q);
+        skip();
+    }
+    assert_int_equal(status, WCODEC_ERROR_CORRUPT);
+    wcodec_resident_options_init(&options);
+    options.memory = "fake";
+    status = WCODEC_ERROR_CANCELLED;
+    for (unsigned n = 1; status == WCODEC_ERROR_CANCELLED; n++) {
+        unsigned left = n;
+        assert_true(n < 100);
+        options.progress = (wcodec_progress){.fn = stop_later, .opaque = &left};
+        options.form = n % 2 != 0 ? WCODEC_RESIDENT_AUTO : WCODEC_RESIDENT_PLAIN;
+        status = wcodec_resident_create(q.reader, NULL, 0, &options, &r, &err);
+    }
+    assert_int_equal(status, WCODEC_OK);
+    wcodec_resident_destroy(r);
+    end(&q);
+}
+
 /* A device that computes wrongly is used no more. */
 static void test_miscodes(void **state)
 {
@@ -569,6 +609,6 @@ int main(void)
         cmocka_unit_test(test_all),     cmocka_unit_test(test_work),
         cmocka_unit_test(test_refused), cmocka_unit_test(test_coded),
         cmocka_unit_test(test_damaged), cmocka_unit_test(test_miscodes),
-        cmocka_unit_test(test_lost)};
+        cmocka_unit_test(test_lost),    cmocka_unit_test(test_stopped)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
