@@ -114,6 +114,10 @@ bool wcodec_fixed_plan(const struct wcodec_fixed *view,
         struct wcodec_fixed f = {.columns = view->columns,
                                  .bits = (uint8_t)(WCODEC_FIXED_BITS_MIN + i)};
         uint64_t cost;
+        /* Is the index alone, with the smallest lists, more than what was found? */
+        if (best.columns != 0 &&
+            view->tiles * (wcodec_fixed_list_begin(&f) + WCODEC_FIXED_LIST_UNIT) >= least)
+            continue;
         f.list = (uint8_t)wcodec_fixed_choose_list(counts[i], view->tiles, &f.spilled, &cost);
         for (uint64_t tile = 0; tile < view->tiles; tile++)
             f.foreign += counts[i][tile].foreign;

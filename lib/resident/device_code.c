@@ -102,8 +102,14 @@ static void plan(void *argument, size_t i)
     m->suits = wcodec_fixed_plan(&m->view, counts, &m->plan) && m->plan.foreign == 0;
     if (m->suits)
         number_spilled(m, host);
-    /* Memory takes as long to get; where there is none code_matrix() says so. */
     m->item->held = m->suits ? m->plan.payload_size : m->view.size;
+}
+
+/* Where there is none code_matrix() says so. */
+static void reserve(void *argument, size_t i)
+{
+    const struct planning *p = argument;
+    const struct wcodec_resident_matrix *m = &p->s->matrices[i];
     (void)wcodec_opened_allocate(p->coder->resident->device, WCODEC_MEMORY_DEVICE, m->item->held,
                                  &m->item->memory, NULL);
 }
@@ -160,6 +166,12 @@ void wcodec_resident_plan(const struct wcodec_resident_coder *c, struct wcodec_r
 {
     struct planning p = {c, s};
     wcodec_run(c->resident->context, plan, &p, s->count);
+}
+
+void wcodec_resident_reserve(const struct wcodec_resident_coder *c, struct wcodec_resident_slot *s)
+{
+    struct planning p = {c, s};
+    wcodec_run(c->resident->context, reserve, &p, s->count);
 }
 
 wcodec_status wcodec_resident_code(const struct wcodec_resident_coder *c,

@@ -54,6 +54,9 @@ wcodec_status wcodec_resident_measure(const struct wcodec_resident_coder *coder,
 /* They are there, since the queue has been waited for: choose how each is kept. */
 void wcodec_resident_plan(const struct wcodec_resident_coder *coder,
                           struct wcodec_resident_slot *slot);
+/* Get the memory for that, which takes as long. */
+void wcodec_resident_reserve(const struct wcodec_resident_coder *coder,
+                             struct wcodec_resident_slot *slot);
 /* Then give the queue what is to be coded. */
 wcodec_status wcodec_resident_code(const struct wcodec_resident_coder *coder,
                                    struct wcodec_resident_slot *slot, wcodec_error *err);

@@ -26,7 +26,7 @@ enum { ROUNDS = 8 };
 #define SCRATCH_BYTES ((uint64_t)16 << 20)
 
 /* What the calling thread does, for the log. */
-enum stage { LOADING, QUEUE, PLANNING, CALLS, PLACES, BEGINNING, ENDING, STAGES };
+enum stage { LOADING, QUEUE, PLANNING, MEMORY, CALLS, PLACES, BEGINNING, ENDING, STAGES };
 
 struct loader {
     struct wcodec_resident_coder coder;
@@ -291,6 +291,8 @@ static wcodec_status advance(struct loader *l, struct wcodec_resident_slot *s,
         return status;
     wcodec_resident_plan(&l->coder, s);
     count_time(l, PLANNING);
+    wcodec_resident_reserve(&l->coder, s);
+    count_time(l, MEMORY);
     status = wcodec_resident_code(&l->coder, s, err);
     count_time(l, CALLS);
     return status;
@@ -332,10 +334,10 @@ static void log_times(const struct loader *l)
 {
     wcodec_log(l->coder.resident->context, WCODEC_LOG_DEBUG,
                "resident: beginning %.1f ms, places %.1f, waiting for the load %.1f, for the queue "
-               "%.1f, planning %.1f, calls %.1f, ending %.1f",
+               "%.1f, planning %.1f, memory %.1f, calls %.1f, ending %.1f",
                1e3 * l->taken[BEGINNING], 1e3 * l->taken[PLACES], 1e3 * l->taken[LOADING],
-               1e3 * l->taken[QUEUE], 1e3 * l->taken[PLANNING], 1e3 * l->taken[CALLS],
-               1e3 * l->taken[ENDING]);
+               1e3 * l->taken[QUEUE], 1e3 * l->taken[PLANNING], 1e3 * l->taken[MEMORY],
+               1e3 * l->taken[CALLS], 1e3 * l->taken[ENDING]);
 }
 
 wcodec_status wcodec_resident_load(const wcodec_reader *reader, wcodec_resident *resident,

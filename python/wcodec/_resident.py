@@ -40,6 +40,8 @@ OPERANDS = {
 """Types of what a matrix is multiplied by, and of the result."""
 PRODUCTS = {"BF16", "F16", "F32", "I8", "U8", "F8_E4M3", "F8_E5M2"}
 """Types of matrices that there are products with."""
+TILE = 32 << 10
+"""Decoded bytes of most tiles."""
 
 
 class ResidentInfo(NamedTuple):
@@ -62,6 +64,11 @@ class ResidentInfo(NamedTuple):
     """The resident tensor whose elements these are."""
     native: int = 0
     """Plain, in a device's memory: the address of its elements."""
+
+    def is_gathered(self, rows: int) -> bool:
+        """Whether so many rows of what stays coded are worth a tile's decoding each."""
+        row = self.nbytes // max(self.shape[0], 1)
+        return self.form == "coded" and rows * max(row, TILE) < self.nbytes
 
 
 class _Made(Handle):

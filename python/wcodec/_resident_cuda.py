@@ -269,10 +269,14 @@ class Device:
             return to.zero_()
         if info.form == "fixed" and row.nbytes == 2 * self._columns(info):
             self._gather(made, info, index, to)
-        else:
-            word = _WORDS[one.dtype.itemsize]
-            table = self._rows(made, info, self._request(info)).view(word)
-            self._select(table.view(info.shape[0], -1), index.reshape(-1), to, word)
+            return to
+        if info.is_gathered(index.numel()) and to.data_ptr() % 16 == 0:
+            with contextlib.suppress(UnsupportedError):
+                self._gather(made, info, index, to)
+                return to
+        word = _WORDS[one.dtype.itemsize]
+        table = self._rows(made, info, self._request(info)).view(word)
+        self._select(table.view(info.shape[0], -1), index.reshape(-1), to, word)
         return to
 
     def _columns(self, info: ResidentInfo) -> int:

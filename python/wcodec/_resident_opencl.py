@@ -172,23 +172,24 @@ class Device:
         if not size:
             return
         with self._alone(info), _call(made) as call:
-            if info.form != "fixed" or len(info.shape) != 2:
-                one, whole = size // count, info.native
-                numbers = (ctypes.c_int64 * count).from_address(rows)
-                if info.form == "coded":
-                    whole = self._whole(call, made, info)
-                for i, row in enumerate(numbers):
-                    if info.form == "fixed":
-                        self.decode(made, info, row, 1, address + i * one, one)
-                    else:
-                        call.read(whole, one * row, address + i * one, one)
-                return
-            index, out = call.buffer(8 * count, rows), call.buffer(size)
-            status = lib.wcodec_resident_gather_queued(
-                made.handle, info.number, index, count, out, size, call.queue, error
-            )
-            self._check(status, error, info.name)
-            call.read(out, 0, address, size)
+            if info.is_gathered(count) or (info.form == "fixed" and len(info.shape) == 2):
+                index, out = call.buffer(8 * count, rows), call.buffer(size)
+                status = lib.wcodec_resident_gather_queued(
+                    made.handle, info.number, index, count, out, size, call.queue, error
+                )
+                if info.form == "fixed" or status != c.WCODEC_ERROR_UNSUPPORTED:
+                    self._check(status, error, info.name)
+                    call.read(out, 0, address, size)
+                    return
+            one, whole = size // count, info.native
+            numbers = (ctypes.c_int64 * count).from_address(rows)
+            if info.form == "coded":
+                whole = self._whole(call, made, info)
+            for i, row in enumerate(numbers):
+                if info.form == "fixed":
+                    self.decode(made, info, row, 1, address + i * one, one)
+                else:
+                    call.read(whole, one * row, address + i * one, one)
 
     def linear(
         self, made: _Made, info: ResidentInfo, linear: c.wcodec_linear, sizes: tuple[int, ...]

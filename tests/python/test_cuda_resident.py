@@ -216,6 +216,34 @@ def test_results_are_rounded_once(resident, weights):
     assert near(resident.linear("int8", z, added, scales=scales), z, w, added)
 
 
+def test_few_rows_of_what_stays_as_in_the_file(weights, tmp_path, monkeypatch):
+    """Straight from its tiles: nothing else is decoded."""
+    w, decoded = weights["w"], []
+    ragged = normal(500, 1044, seed=28)
+    save_file({"w": w.cpu(), "ragged": ragged.cpu()}, tmp_path / "m.wcodec")
+    with wcodec.Resident(tmp_path / "m.wcodec", device=ON, framework="pt", form="coded") as made:
+        device = made._device
+        decode = device._decode
+        monkeypatch.setattr(device, "_decode", lambda *a: (decoded.append(a), decode(*a)))
+        for name, table in (("w", w), ("ragged", ragged)):
+            n = len(table)
+            rows = torch.tensor([[3, n - 1, 0], [3, n // 2, n // 3]], device=DEVICE)
+            assert torch.equal(made.gather(name, rows), table[rows])
+            got = made.gather(name, [1, n, -1, n - 1])
+            assert torch.equal(got[[0, 3]], table[[1, n - 1]]) and not got[1:3].any()
+            assert not decoded
+            with pytest.raises(wcodec.UsageError, match="2 of the rows"):
+                made.check()
+            out = torch.zeros(3 * table.shape[1] + 4, dtype=w.dtype, device=DEVICE)[4:]
+            out = out.view(3, -1)
+            assert torch.equal(made.gather(name, [7, 7, 9], out), table[[7, 7, 9]])
+            assert len(decoded) == 1, "an array that is not aligned"
+            many = torch.arange(n, device=DEVICE).flip(0)
+            assert torch.equal(made.gather(name, many), table.flip(0))
+            assert len(decoded) == 2, "rows of all tiles"
+            decoded.clear()
+
+
 @pytest.mark.parametrize("tune", ["size", "compute"])
 def test_what_stays_as_in_the_file(weights, tmp_path, tune):
     host = {name: w.cpu() for name, w in weights.items()}

@@ -23,6 +23,7 @@ def weights():
     return {
         "w": (normal(N, K) / 16).astype(BF16),
         "odd": normal(100, 77, seed=2),
+        "table": normal(500, K, seed=5),
         "stack": normal(4, 64, 256, seed=3),
         "int8": (np.random.default_rng(4).standard_normal((64, 48)) * 30).astype(np.int8),
         "vector": normal(3, seed=6),
@@ -93,6 +94,9 @@ def test_as_in_the_file(resident, weights):
             assert coded.decode(name).tobytes() == w.tobytes(), name
             if len(w.shape) > 1 and len(w):
                 assert coded.gather(name, [1, 0]).tobytes() == w[[1, 0]].tobytes(), name
+        index = [499, 0, 7, 7]  # straight from the tiles
+        assert coded.info("table").is_gathered(len(index))
+        assert coded.gather("table", index).tobytes() == weights["table"][index].tobytes()
         assert coded.decode("w", first=3, count=20).tobytes() == weights["w"][3:23].tobytes()
         x = normal(3, K, seed=9)
         assert np.allclose(
