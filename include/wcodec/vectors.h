@@ -146,15 +146,15 @@ static inline void wcodec_vectors_options_init(wcodec_vectors_options *options)
  * lost where the CPU may go on, leaves all to the CPU, and the log says so.
  *
  * Takes, beside the rows, their size as binary32 (dimensions rounded up to a multiple of four) and
- * 16 bytes a row, and while the CPU looks for anchors to begin with, that size once more; in BEST,
- * of 256 rows an anchor, or 65536 if these are more, and of these twice if they are not all. Where
- * all that is beyond the limit of memory, or the machine's, BEST widens rows as they are wanted, in
- * their order, if it begins with fewer than all: `data` may then be a mapping of a file that is
- * larger than memory. Of a device's memory it takes the
- * rows (with dimensions rounded up to a multiple of 32), as F16 once more if they are not, 60 bytes
- * a row, and 6 for each number of an anchor, or, part by part, 14 for each of these and at most
- * some 400 MiB, beside 150 of the host's for rows on their way; these count as well where the
- * device's memory is the host's.
+ * 16 bytes a row, 12 bytes for each number of an anchor, and while the CPU looks for anchors to
+ * begin with, that size once more; in BEST, of 256 rows an anchor, or 65536 if these are more, and
+ * of these twice if they are not all. Where all that is beyond the limit of memory, or the
+ * machine's, BEST widens rows as they are wanted, in their order, if it begins with fewer than all:
+ * `data` may then be a mapping of a file that is larger than memory, and anchors take 20 bytes for
+ * each number. Of a device's memory it takes the rows (with dimensions rounded up to a multiple of
+ * 32), as F16 once more if they are not, 60 bytes a row, and 6 for each number of an anchor, or,
+ * part by part, 14 for each of these and at most some 400 MiB, beside 150 of the host's for rows on
+ * their way; these count as well where the device's memory is the host's.
  *
  * *vectors belongs to the caller, who ends it by wcodec_vectors_destroy() before the context. On
  * failure nothing is left.

@@ -142,13 +142,32 @@ static wcodec_status widen(struct wcodec_vectors_work *work, wcodec_error *err)
     return WCODEC_OK;
 }
 
+/* What so many anchors take: they themselves, their means and panels, sums of rows that are widened
+ * as they are wanted, and where their rows begin. */
+static uint64_t anchors_memory(const struct wcodec_vectors_work *work, size_t anchors, bool widened)
+{
+    const uint64_t lanes = wcodec_align_u64(anchors, LANES),
+                   sums = widened ? 0 : anchors * sizeof *work->sums;
+    return anchors == 0 ? 0
+                        : work->width * (sizeof(float) * (2 * anchors + lanes) + sums) +
+                              (anchors + 1) * sizeof *work->begin;
+}
+
 wcodec_status wcodec_vectors_work_grow(struct wcodec_vectors_work *work, size_t anchors,
                                        wcodec_error *err)
 {
     const wcodec_allocator *allocator = &work->context->allocator;
     const size_t size = work->width * sizeof(float), lanes = (anchors + LANES - 1) / LANES * LANES;
+    const bool widened = work->rows != NULL;
     if (anchors <= work->room)
         return WCODEC_OK;
+    const uint64_t held = work->held - anchors_memory(work, work->room, widened) +
+                          anchors_memory(work, anchors, widened);
+    if (held > work->context->limits.max_memory)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "%zu anchors of %zu dimensions take %" PRIu64
+                           " bytes with their vectors: more than the limit of memory",
+                           anchors, work->d, held);
     float *moved = wcodec_realloc_array(allocator, work->anchors, anchors, size);
     if (moved != NULL)
         work->anchors = moved;
@@ -170,6 +189,7 @@ wcodec_status wcodec_vectors_work_grow(struct wcodec_vectors_work *work, size_t 
         (work->rows == NULL && sums == NULL))
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu anchors", anchors);
     work->room = anchors;
+    work->held = held;
     return WCODEC_OK;
 }
 
@@ -179,13 +199,14 @@ static uint64_t machine_memory(void)
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
 }
 
-/* Is there room for all rows as binary32, of `bytes` with what is theirs, and, where a sample of
- * them is enough to begin with, for that? */
+/* Is there room for all rows as binary32, of `bytes` with what is theirs, for the anchors, and,
+ * where a sample of them is enough to begin with, for that? */
 static bool fits(const struct wcodec_vectors_work *work, uint64_t bytes)
 {
     const uint64_t limit = work->context->limits.max_memory,
                    machine = work->random ? machine_memory() : limit,
                    most = machine < limit ? machine : limit;
+    bytes += anchors_memory(work, work->m, true);
     if (work->random && wcodec_vectors_start_rows(work) < work->n)
         bytes += wcodec_vectors_sample_memory(work, false) + wcodec_vectors_columns_memory(work);
     return bytes <= most;
