@@ -58,7 +58,7 @@ _wcodec () {
     --lossy-scale) COMPREPLY=($(compgen -W 'tensor row' -- "$value")); return ;;
     # No words of ours: bash completes names itself then, with spaces and all that must be quoted.
     -O|--output-dir) compopt -o dirnames; return ;;
-    -o|--output|--png|--original|--rerank|--base) compopt -o default; return ;;
+    -o|--output|--png|--original|--rerank|--filter|--base) compopt -o default; return ;;
     --tensor)
         mapfile -t COMPREPLY < <(_wcodec_tensors "${COMP_WORDS[@]:1}" | grep -F -e "$value" | while read -r i; do
             [[ $i == "$value"* ]] && printf '%q\n' "$i"
@@ -76,7 +76,7 @@ _wcodec () {
         decompress) options+=" --json $output --output-dir= --recursive --keep --rm --base= --base-depth= --tensor= --only= --filelist= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --base= --base-depth= --tensor= --slice= --no-checksum" ;;
         rebase) options+=" --json $output --recursive --base= --base-depth= --from=" ;;
-        vectors) options+=' --json --output= --force --no-sync --tensor= --anchors= --schedule= --max-iterations= --seed= --reduce= --cooling= --step= --tolerance= --min-changes= --maintenance= --queries= --nearest= --bits= --recall= --first-id= --metric= --probes= --probes-recall= --rerank= --rerank-factor= --rerank-first-id=' ;;
+        vectors) options+=' --json --output= --force --no-sync --tensor= --anchors= --schedule= --max-iterations= --seed= --reduce= --cooling= --step= --tolerance= --min-changes= --maintenance= --queries= --nearest= --bits= --recall= --first-id= --metric= --probes= --probes-recall= --filter= --rerank= --rerank-factor= --rerank-first-id=' ;;
         convert) options+=" --json $output --base= --base-depth= --recursive --dequantize=" ;;
         list|info) options+=' --base= --base-depth= --json --filelist=' ;;
         devices|version) options+=' --json' ;;

@@ -102,6 +102,7 @@ complete -c wcodec -n '__fish_seen_subcommand_from vectors' -l first-id -x -d 'O
 complete -c wcodec -n '__fish_seen_subcommand_from vectors' -l metric -x -a 'l2 inner-product cosine' -d 'What is near'
 complete -c wcodec -n '__fish_seen_subcommand_from vectors' -l probes -x -d 'Anchors to look at'
 complete -c wcodec -n '__fish_seen_subcommand_from vectors' -l probes-recall -x -d 'Part of what all find'
+complete -c wcodec -n '__fish_seen_subcommand_from vectors' -l filter -r -F -d 'Bits of ids'
 complete -c wcodec -n '__fish_seen_subcommand_from vectors' -l rerank -r -F -d 'Originals'
 complete -c wcodec -n '__fish_seen_subcommand_from vectors' -l rerank-factor -x -d 'Candidates for each'
 complete -c wcodec -n '__fish_seen_subcommand_from vectors' -l rerank-first-id -x -d 'Id of the first row'

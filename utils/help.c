@@ -77,7 +77,7 @@ static const char *const texts[COMMAND_COUNT] = {
     [COMMAND_VECTORS] =
         ("Usage: wcodec vectors train [OPTIONS] -o NAME [--] FILE|-\n"
          "       wcodec vectors info [--json] [--] NAME\n"
-         "       wcodec vectors evaluate [OPTIONS] [--] NAME FILE|-\n"
+         "       wcodec vectors evaluate [OPTIONS] [--] NAME|STORE FILE|-\n"
          "       wcodec vectors export -o OUT.safetensors [--] NAME|FILE.wcodec\n"
          "       wcodec vectors compress [OPTIONS] -o OUT.wcodec [--] FILE|-\n"
          "       wcodec vectors add [OPTIONS] [--] STORE FILE|-\n"

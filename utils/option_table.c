@@ -250,6 +250,9 @@ static void note_subcommand(const struct option_row *row, struct options *o)
         o->for_nearest = row->name;
     else if (row->offset == offsetof(struct options, first_id))
         o->for_add = row->name;
+    else if (row->offset == offsetof(struct options, metric) ||
+             row->offset == offsetof(struct options, probes))
+        o->for_stores = row->name;
     else if (row->offset == offsetof(struct options, bits) ||
              row->offset == offsetof(struct options, recall))
         o->for_compress = row->name;
@@ -309,6 +312,13 @@ static bool set_rerank(const struct option_row *row, const char *text, struct op
 {
     note_subcommand(row, o);
     o->rerank = text;
+    return *text != 0;
+}
+
+static bool set_filter(const struct option_row *row, const char *text, struct options *o)
+{
+    note_subcommand(row, o);
+    o->filter = text;
     return *text != 0;
 }
 
@@ -609,15 +619,18 @@ const struct option_row option_table[] = {
      "compress, add: recall@10 of the vectors that is reached (default 0.95)"},
     {"first-id", 0, "ID", BIT(VECTORS), BIT(VECTORS), set_number, TO(first_id),
      "an id is a number from 0 to 2^63 - 1, not",
-     "add: of the first vector (default: the first that was never used)"},
+     "add: of the first vector (default: the first that was never used); evaluate: of the first row"},
     {"metric", 0, "l2|inner-product|cosine", BIT(VECTORS), BIT(VECTORS), set_training, TO(metric),
-     NULL, "search: what is near"},
+     NULL, "search, evaluate: what is near"},
     {"probes", 0, "P", BIT(VECTORS), BIT(VECTORS), set_number, TO(probes),
      "probes are a number from 0 on, not",
-     "search: anchors of a segment whose vectors are looked at (default 0: all)"},
+     "search, evaluate: anchors of a segment whose vectors are looked at (default 0: all)"},
     {"probes-recall", 0, "R", BIT(VECTORS), BIT(VECTORS), set_probes_recall, TO(probes_recall),
      "a recall is above 0 and below 1, not",
      "search: as few probes as find this part of what all find"},
+    {"filter", 0, "FILE", BIT(VECTORS), BIT(VECTORS), set_filter, TO(filter),
+     "--filter needs a file with a bit for each id, not",
+     "search: only vectors whose bits are set in it, the lowest of a byte first"},
     {"rerank", 0, "FILE[:TENSOR]", BIT(VECTORS), BIT(VECTORS), set_rerank, TO(rerank),
      "--rerank needs a file of the vectors as they were, not",
      "search: of what is found, the nearest by these originals"},

@@ -114,16 +114,18 @@ struct options {
     uint64_t queries, nearest; /* vectors evaluate: UINT64_MAX and 0 are the defaults */
     bool anchors_given;
     double bits, recall;          /* vectors compress, add: 0: not given */
-    uint64_t first_id;            /* vectors add; UINT64_MAX: not given */
-    wcodec_vectors_metric metric; /* vectors search */
-    uint64_t probes;              /* vectors search; 0: all */
+    uint64_t first_id;            /* vectors add, evaluate; UINT64_MAX: not given */
+    wcodec_vectors_metric metric; /* vectors search, evaluate */
+    uint64_t probes;              /* vectors search, evaluate; 0: all */
     double probes_recall;         /* vectors search; 0: not given */
     const char *rerank;           /* vectors search; NULL, or FILE[:TENSOR] */
     uint64_t rerank_factor;       /* 0: not given */
     uint64_t rerank_first_id;
+    const char *filter;    /* vectors search; NULL, or a file of bits */
     const char *for_train; /* NULL, or an option of that subcommand that was given */
     const char *for_evaluate, *for_compress, *for_add, *for_search;
     const char *for_nearest; /* of evaluate and search */
+    const char *for_stores;  /* of these, when it is a store that is evaluated */
 };
 
 /* Parse the command line. False: a message is out already and the program must end with exit

@@ -145,7 +145,8 @@ enum takes {
     COMPRESS = 32,
     ADD = 64,
     SEARCH = 128,
-    NEAREST = 256
+    NEAREST = 256,
+    STORES = 512
 };
 
 static const struct {
@@ -155,13 +156,13 @@ static const struct {
 } subcommands[] = {
     {"train", vectors_train, OUTPUT | JSON | TENSOR | TRAIN},
     {"info", vectors_info, JSON},
-    {"evaluate", vectors_evaluate, JSON | TENSOR | EVALUATE | NEAREST},
+    {"evaluate", vectors_evaluate, JSON | TENSOR | EVALUATE | NEAREST | ADD | STORES},
     {"export", vectors_export, OUTPUT},
     {"compress", vectors_compress, OUTPUT | JSON | TENSOR | TRAIN | COMPRESS},
     {"add", vectors_add, JSON | TENSOR | TRAIN | COMPRESS | ADD},
     {"remove", vectors_remove, 0},
     {"compact", vectors_compact, JSON},
-    {"search", vectors_search, JSON | TENSOR | SEARCH | NEAREST},
+    {"search", vectors_search, JSON | TENSOR | SEARCH | NEAREST | STORES},
 };
 
 #define SUBCOMMANDS "train, info, evaluate, export, compress, add, remove, compact or search"
@@ -180,7 +181,8 @@ static const char *find_alien(const struct options *o, size_t i)
                    {COMPRESS, o->for_compress},
                    {ADD, o->for_add},
                    {SEARCH, o->for_search},
-                   {NEAREST, o->for_nearest}};
+                   {NEAREST, o->for_nearest},
+                   {STORES, o->for_stores}};
     for (size_t k = 0; k < sizeof options / sizeof *options; k++)
         if (options[k].given && !(subcommands[i].takes & options[k].takes))
             return options[k].given;

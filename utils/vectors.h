@@ -65,8 +65,9 @@ wcodec_vectors *vectors_find_anchors(struct app *app, const struct vectors_rows 
 /* Print it, and free it. */
 void vectors_print_json(struct app *app, json_t *item);
 
-/* train; compress, add, remove, compact and search are in vectors_store.c, the others in
- * vectors_show.c. Operands are those after the subcommand. */
+/* train; compress, add, remove, compact and search are in vectors_store.c, what evaluate says of
+ * stores in vectors_recall.c, the others in vectors_show.c. Operands are those after the
+ * subcommand. */
 void vectors_train(struct app *app);
 void vectors_info(struct app *app);
 void vectors_evaluate(struct app *app);
@@ -76,8 +77,12 @@ void vectors_add(struct app *app);
 void vectors_remove(struct app *app);
 void vectors_compact(struct app *app);
 void vectors_search(struct app *app);
+/* A store or segment; NULL: reported. */
+wcodec_vectors_store *vectors_store_open(struct app *app, const char *path);
 /* Says what is in a store or segment. */
 void vectors_store_info(struct app *app);
+/* Measures what searches in one find of the originals' nearest. */
+void vectors_store_evaluate(struct app *app);
 /* Is it the path of a store, or of a segment? */
 bool vectors_is_store(const char *path);
 

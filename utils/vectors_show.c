@@ -160,13 +160,16 @@ void vectors_evaluate(struct app *app)
     struct output_attributes attributes = {0};
     if (o->files.count != 2) {
         app_fail(app, EXIT_USAGE,
-                 "vectors evaluate takes the name of a set and the file of its vectors");
+                 "vectors evaluate takes a set or store, and the file of its vectors");
         return;
     }
     if (vectors_is_store(o->files.items[0])) {
-        app_fail(app, EXIT_USAGE,
-                 "%s: is a store or a segment, but evaluate measures sets that train made",
-                 o->files.items[0]);
+        vectors_store_evaluate(app);
+        return;
+    }
+    if (o->for_stores || o->for_add) {
+        app_fail(app, EXIT_USAGE, "%s: is a set that train made, but --%s is for stores",
+                 o->files.items[0], o->for_stores ? o->for_stores : o->for_add);
         return;
     }
     wcodec_vectors *vectors = vectors_files_read(app, o->files.items[0], &attributes);

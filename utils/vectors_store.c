@@ -235,8 +235,7 @@ void vectors_compact(struct app *app)
              r.size_before);
 }
 
-/* NULL: reported. */
-static wcodec_vectors_store *open_store(struct app *app, const char *path)
+wcodec_vectors_store *vectors_store_open(struct app *app, const char *path)
 {
     wcodec_vectors_store *store = NULL;
     wcodec_error err = {0};
@@ -370,21 +369,50 @@ static bool tune(struct app *app, const wcodec_vectors_store *store, const struc
     return true;
 }
 
+/* The bits of --filter, which the caller frees. False: reported. */
+static bool read_filter(struct app *app, wcodec_vectors_search_options *options, uint8_t **bits)
+{
+    struct input input;
+    *bits = NULL;
+    if (!app->options.filter)
+        return true;
+    if (strcmp(app->options.filter, "-") == 0)
+        return app_fail(app, EXIT_USAGE, "--filter takes a file, and not standard input");
+    if (!input_open(app, app->options.filter, &input))
+        return false;
+    const size_t size = (size_t)input.stat.st_size;
+    uint8_t *read = app_alloc(app, input.name, size + 1);
+    const bool good = read && input_read(app, &input, 0, read, size);
+    input_close(&input);
+    if (!good) {
+        free(read);
+        return false;
+    }
+    options->allowed = *bits = read;
+    options->allowed_count = 8 * (uint64_t)size;
+    return true;
+}
+
 void vectors_search(struct app *app)
 {
     enum { TOGETHER = 1024 };
     const struct options *o = &app->options;
     struct vectors_rows rows, original;
     wcodec_vectors_search_options options;
+    uint8_t *bits = NULL;
     if (o->files.count != 2) {
         app_fail(app, EXIT_USAGE, "vectors search takes a store, and a file of queries");
         return;
     }
-    if (!search_options(app, &options) || (o->rerank && !open_original(app, &original)))
+    if (!search_options(app, &options) || !read_filter(app, &options, &bits))
         return;
+    if (o->rerank && !open_original(app, &original)) {
+        free(bits);
+        return;
+    }
     if (o->rerank)
         options.original = &original.rows;
-    wcodec_vectors_store *store = open_store(app, o->files.items[0]);
+    wcodec_vectors_store *store = vectors_store_open(app, o->files.items[0]);
     if (store && vectors_rows_open(app, o->files.items[1], &rows)) {
         uint64_t *ids = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *ids);
         float *scores = app_alloc(app, rows.name, TOGETHER * options.k * sizeof *scores);
@@ -397,6 +425,7 @@ void vectors_search(struct app *app)
         vectors_rows_close(&rows);
     }
     wcodec_vectors_close(store);
+    free(bits);
     if (o->rerank)
         vectors_rows_close(&original);
 }
@@ -411,7 +440,7 @@ void vectors_store_info(struct app *app)
 {
     const char *path = app->options.files.items[0];
     wcodec_vectors_store_info info;
-    wcodec_vectors_store *store = open_store(app, path);
+    wcodec_vectors_store *store = vectors_store_open(app, path);
     if (!store)
         return;
     wcodec_vectors_store_describe(store, &info);

@@ -15,7 +15,7 @@ if [ "$(wc -l <options)" -gt 30 ]; then pass; else fail 'no options found in uti
 
 value_of () {
     case $1 in
-    rerank|output|output-dir|include|exclude|tensor|only|filelist|png|original) echo '=x' ;;
+    rerank|filter|output|output-dir|include|exclude|tensor|only|filelist|png|original) echo '=x' ;;
     index) echo '=end' ;;
     base|from) echo '=x' ;;
     base-depth) echo '=8' ;;

@@ -77,6 +77,38 @@ done
 run 0 "$WCODEC" vectors search --nearest=1 --rerank=all.npy two.wcodec few.npy; prints '^2: 2 (0)$'
 run 0 "$WCODEC" vectors search -v --json --probes-recall=0.9 all.wcodec few.npy; found 0.8; says 'few.npy: .* probe'
 
+# Only vectors whose bits are set, whatever is nearer; none beyond the bits.
+"$PYTHON" -c 'open("bits", "wb").write(bytes([0b00100010, 0, 0, 0, 0x80]))'
+run 0 "$WCODEC" vectors search --nearest=4 --filter=bits all.wcodec few.npy; quiet
+is "$(sed 's/([^)]*)//g' "$work/out" | tr -s ' ' '\n' | grep -v : | sort -nu | tr '\n' ' ')" '1 5 39 '
+run 0 "$WCODEC" vectors search --nearest=1 --filter=bits --rerank=all.npy all.wcodec few.npy; prints '^1: 1 (0)$'
+: >none
+run 0 "$WCODEC" vectors search --nearest=2 --filter=none all.wcodec few.npy; prints '^2:$'
+# What a search finds of the nearest: more by more bits and probes.
+run 0 "$WCODEC" vectors evaluate all.wcodec all.npy; quiet; prints '^recall@10: [01]\.[0-9]*, of 100 queries$'; prints '^bytes: .* of F32$'
+# recall PART ARGUMENTS...: so much or more, and no more than that of the one before
+above=1.1
+recall () {
+    least=$1
+    shift
+    run 0 "$WCODEC" vectors evaluate --json --queries=500 "$@"; json out
+    json_is out "$least <= d['recall'] <= $above and d['queries'] == 500 and d['rows'] <= 500"
+    above=$("$PYTHON" -c 'import json; print(json.load(open("out"))["recall"])')
+}
+recall 0.95 all.wcodec all.npy
+recall 0.5 two.wcodec all.npy
+recall 0.05 --probes=1 two.wcodec all.npy
+run 0 "$WCODEC" vectors evaluate --json --queries=0 --metric=cosine two.wcodec all.npy; json_is out 'd["recall"] is None'
+above=1.1
+run 0 "$WCODEC" vectors add -q --anchors=8 --first-id=100 some all.npy
+run 0 "$WCODEC" vectors remove some 100 101 350 599
+recall 0.95 --first-id=100 some all.npy
+run 2 "$WCODEC" vectors evaluate some all.npy; says 'the original has no row of vector'
+run 2 "$WCODEC" vectors evaluate --nearest=496 some all.npy; says '496 neighbours of 496'
+run 2 "$WCODEC" vectors evaluate --queries=501 some all.npy; says '501 queries of 500'
+run 2 "$WCODEC" vectors evaluate some narrow.npy; says '5 dimensions'
+rm -r some
+
 # A store: ids, adding by the anchors that are there, removing.
 run 0 "$WCODEC" vectors add --json --anchors=8 store all.npy; json out
 json_is out 'd["first_id"] == 0 and d["rows"] == 500 and d["recall"] >= 0.95'
@@ -143,6 +175,10 @@ refused 2 'empty: no store of vectors' compact empty
 refused 2 'takes a store, and a file' search store
 refused 2 'queries of 5 dimensions, but the vectors have 12' search store narrow.npy
 refused 2 "nan.npy: tensor 'arr_0': row 7: element 11 is NaN" search store nan.npy
+refused 2 'needs a file with a bit for each id' search --filter= store few.npy
+refused 1 'nothing' search --filter=nothing store few.npy
+refused 2 'and not standard input' search --filter=- store few.npy
+refused 2 'takes no option --filter' evaluate --filter=bits store all.npy
 refused 2 '600 nearest of 518' search --nearest=600 store few.npy
 refused 2 'at most 4096 neighbours' search --nearest=4097 store few.npy
 refused 2 'narrow.npy: the original has rows of 5 dimensions, but the vectors have 12' search --rerank=narrow.npy store few.npy

@@ -140,6 +140,8 @@ refused 2 'takes one input' train -o x --anchors=2 big.npy small.npy
 refused 2 'needs -o NAME' train --anchors=2 big.npy
 refused 2 'not to standard output' train -o - big.npy
 refused 2 'takes no option --queries' train --queries=3 -o x big.npy
+refused 2 'set: is a set that train made, but --probes is for stores' evaluate --probes=3 set big.npy
+refused 2 'but --first-id is for stores' evaluate --first-id=3 set big.npy
 refused 2 'takes no option --seed' evaluate --seed=3 set big.npy
 refused 2 'takes no option --output' info -o x set
 refused 2 'takes no option --json' export --json -o x.safetensors set
@@ -174,7 +176,7 @@ refused 1 'nothing.idx: cannot open' info nothing
 refused 2 'the anchors are of \[1000, 64\] vectors, and not of \[300, 64\]' evaluate set small.npy
 refused 2 '1001 queries of 1000' evaluate --queries=1001 set big.npy
 refused 2 '1001 neighbours' evaluate --nearest=1001 set big.npy
-cp set.idx whole.wcodec; refused 2 'whole.wcodec: is a store or a segment' evaluate whole.wcodec big.npy; rm whole.wcodec
+cp set.idx whole.wcodec; refused 3 'whole.wcodec: ' evaluate whole.wcodec big.npy; rm whole.wcodec
 cp set.anchors.bin bad.anchors.bin; cp set.assign.bin bad.assign.bin; cp set.idx bad.idx
 poke bad.assign.bin 3 001
 refused 3 'bad: row 0 has anchor' info bad
