@@ -10,11 +10,11 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/phases.h"
 #include "load/gate.h"
 #include "read/reader.h"
 #include "resident/device_code.h"
 #include <stdlib.h>
-#include <time.h>
 
 enum { SLOTS = 4 };
 
@@ -37,16 +37,14 @@ struct loader {
     uint64_t round, slot_size;
     struct wcodec_resident_slot slots[SLOTS];
     struct wcodec_load_gate *gate;
-    wcodec_loading *loading; /* NULL: there is none */
-    double since, taken[STAGES];
+    wcodec_loading *loading;       /* NULL: there is none */
+    uint64_t since, taken[STAGES]; /* nanoseconds */
 };
 
 /* The time since the last call was this stage's. */
 static void count_time(struct loader *l, enum stage stage)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    const double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    const uint64_t now = wcodec_clock_ns();
     l->taken[stage] += now - l->since;
     l->since = now;
 }
@@ -330,14 +328,19 @@ static wcodec_status run(struct loader *l, struct wcodec_reporter *reporter, wco
     return status;
 }
 
+static double milliseconds(const struct loader *l, enum stage stage)
+{
+    return 1e-6 * (double)l->taken[stage];
+}
+
 static void log_times(const struct loader *l)
 {
     wcodec_log(l->coder.resident->context, WCODEC_LOG_DEBUG,
                "resident: beginning %.1f ms, places %.1f, waiting for the load %.1f, for the queue "
                "%.1f, planning %.1f, memory %.1f, calls %.1f, ending %.1f",
-               1e3 * l->taken[BEGINNING], 1e3 * l->taken[PLACES], 1e3 * l->taken[LOADING],
-               1e3 * l->taken[QUEUE], 1e3 * l->taken[PLANNING], 1e3 * l->taken[MEMORY],
-               1e3 * l->taken[CALLS], 1e3 * l->taken[ENDING]);
+               milliseconds(l, BEGINNING), milliseconds(l, PLACES), milliseconds(l, LOADING),
+               milliseconds(l, QUEUE), milliseconds(l, PLANNING), milliseconds(l, MEMORY),
+               milliseconds(l, CALLS), milliseconds(l, ENDING));
 }
 
 wcodec_status wcodec_resident_load(const wcodec_reader *reader, wcodec_resident *resident,
