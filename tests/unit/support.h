@@ -66,6 +66,13 @@ static inline unsigned support_one_in(unsigned count)
     return sanitized && getenv("WCODEC_TEST_EXHAUSTIVE") == NULL ? count : 1;
 }
 
+/* Whether a case is left out that has one thread, or threads that meet as in others:
+ * ThreadSanitizer has nothing new to see of it, and looks at it in --full alone. */
+static inline bool support_threads_only(void)
+{
+    return SUPPORT_TSAN && !support_full();
+}
+
 /* WCODEC_TEST_SEED or a fixed one; printed, so that a failure can be had again. */
 static inline uint64_t support_seed(void)
 {

@@ -348,6 +348,8 @@ static void stays_resident(void **state)
 /* Each allocation fails once, of what anchors take on the way there, and on the way back. */
 static void memory_that_is_out(void **state)
 {
+    if (support_threads_only())
+        skip();
     struct coded_table c = make_coded(support_seed() + 8, 2048, 16);
     const wcodec_encode_options options = options_of(WCODEC_LOSSY_ERROR, 0.1);
     struct support_allocator allocator;

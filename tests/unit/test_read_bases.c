@@ -126,6 +126,8 @@ static void test_chain(void **state)
 /* Flips anywhere: an error, or the same bytes. In the base too. */
 static void test_damage(void **state)
 {
+    if (support_threads_only())
+        skip();
     uint64_t seed = support_seed() + 4;
     wcodec_context *context = support_context(1, NULL);
     struct chain c;
@@ -212,6 +214,8 @@ static long run_in_memory(const struct chain *c, long left)
 /* Each allocation fails once: an error, nothing lost, and nothing left. */
 static void test_memory(void **state)
 {
+    if (support_threads_only())
+        skip();
     uint64_t seed = support_seed() + 5;
     wcodec_context *context = support_context(1, NULL);
     struct chain c;
@@ -275,6 +279,8 @@ static void put_index_first(wcodec_context *context, struct support_sink *coded)
  * changed one. */
 static void test_stable(void **state)
 {
+    if (support_threads_only())
+        skip();
     enum { TIMES = 4, COUNT = TIMES * ELEMENTS }; /* so many that no header is shared */
     static uint8_t data[COUNT * 2];
     uint64_t seed = support_seed() + 6;
@@ -343,6 +349,8 @@ static void test_stable(void **state)
 /* Of an equal tensor that is a delta its name is needed: it cannot be copied without that one. */
 static void test_copies(void **state)
 {
+    if (support_threads_only())
+        skip();
     uint64_t seed = support_seed() + 7;
     wcodec_context *context = support_context(1, NULL);
     struct support_sink out;

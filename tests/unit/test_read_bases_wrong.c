@@ -112,6 +112,8 @@ static void test_lies(void **state)
 /* Where a base is missing, tensors that need none are decoded, and others by what is there. */
 static void test_some(void **state)
 {
+    if (support_threads_only())
+        skip();
     uint64_t seed = support_seed() + 9;
     wcodec_context *context = support_context(1, NULL);
     static uint8_t data[ELEMENTS * 2], out[ELEMENTS * 2];
@@ -160,6 +162,8 @@ static void test_some(void **state)
 /* More bases than a process may have descriptors, of both kinds. */
 static void test_many(void **state)
 {
+    if (support_threads_only())
+        skip();
     enum { MANY = 150, SIZE = 600 };
     wcodec_context *context = support_context(1, NULL);
     uint64_t seed = support_seed() + 11;
@@ -304,6 +308,8 @@ static void put_container(wcodec_context *context, const struct support_model *m
  * say, or deltas of what is decoded. */
 static void test_dtypes(void **state)
 {
+    if (support_threads_only())
+        skip();
     uint64_t seed = support_seed() + 12;
     wcodec_context *context = support_context(2, NULL);
     struct support_model base, next;

@@ -89,7 +89,8 @@ static void test_models(void **state)
     uint64_t seed = support_seed();
     wcodec_context *context = support_context(2, NULL);
     (void)state;
-    for (unsigned i = 0; i < sizeof models / sizeof *models; i++) {
+    const unsigned step = support_threads_only() ? 6 : 1; /* one has many tiles */
+    for (unsigned i = 0; i < sizeof models / sizeof *models; i += step) {
         const struct model *m = &models[i];
         struct support_sink coded;
         wcodec_reader *reader;

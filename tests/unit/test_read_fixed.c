@@ -182,7 +182,8 @@ static void test_models(void **state)
     uint64_t seed = support_seed();
     wcodec_context *context = support_context(2, NULL);
     (void)state;
-    for (unsigned i = 0; i < sizeof models / sizeof *models; i++)
+    const unsigned step = support_threads_only() ? 6 : 1;
+    for (unsigned i = 0; i < sizeof models / sizeof *models; i += step)
         check_model(context, &seed, &models[i]);
     wcodec_context_destroy(context);
 }
@@ -222,6 +223,8 @@ static void refuse(wcodec_context *context, struct support_recipe *recipe, unsig
 
 static void test_refused(void **state)
 {
+    if (support_threads_only())
+        skip();
     uint64_t seed = support_seed();
     const struct model m = {100, 1000, FOREIGN, 2};
     wcodec_context *context = support_context(2, NULL);
@@ -275,6 +278,8 @@ static void test_refused(void **state)
 /* What is not for this form is coded as any other tensor. */
 static void test_others(void **state)
 {
+    if (support_threads_only())
+        skip();
     static const struct {
         wcodec_dtype dtype;
         uint64_t size, columns;

@@ -161,6 +161,8 @@ static wcodec_status test_parts(wcodec_context *context, const struct support_by
 
 static void finds_every_damaged_byte(void **state)
 {
+    if (support_threads_only())
+        skip();
     (void)state;
     uint64_t seed = support_seed();
     wcodec_context *context = support_context(1, NULL);
@@ -334,6 +336,8 @@ static void refuses_options(void **state)
 
 static void survives_every_failed_allocation(void **state)
 {
+    if (support_threads_only())
+        skip();
     (void)state;
     struct support_recipe r;
     struct support_bytes file;

@@ -165,7 +165,7 @@ static void restores_in_many_pieces(void **state)
     (void)state;
     struct support_large l;
     large_make(&l);
-    for (unsigned threads = 1; threads <= 3; threads++) {
+    for (unsigned threads = support_threads_only() ? 3 : 1; threads <= 3; threads++) {
         wcodec_context *context = support_context(threads, NULL);
         check_restore(context, &l.recipe);
         wcodec_context_destroy(context);
@@ -268,6 +268,8 @@ static void make_small(struct support_recipe *r, uint64_t *seed)
 
 static void finds_every_flip(void **state)
 {
+    if (support_threads_only())
+        skip();
     (void)state;
     uint64_t seed = support_seed();
     wcodec_context *context = support_context(1, NULL);
@@ -324,6 +326,8 @@ static void damage_state(struct support_entry *e, const struct support_tensor *x
  * hash of a later one is compared before. */
 static void names_the_first_damaged(void **state)
 {
+    if (support_threads_only())
+        skip();
     (void)state;
     enum { SMALL = 6 };
     static const char *const names[SMALL] = {"s0", "s1", "s2", "s3", "s4", "s5"};
@@ -363,6 +367,8 @@ static void names_the_first_damaged(void **state)
 
 static void tells_what_differs(void **state)
 {
+    if (support_threads_only())
+        skip();
     (void)state;
     wcodec_context *context = support_context(1, NULL);
     for (unsigned which = 0; which < 6; which++) {
@@ -442,6 +448,8 @@ static void tells_what_differs(void **state)
 
 static void respects_limits(void **state)
 {
+    if (support_threads_only())
+        skip();
     (void)state;
     struct support_recipe r;
     struct support_bytes file;
@@ -474,6 +482,8 @@ static void respects_limits(void **state)
 
 static void survives_every_failed_allocation(void **state)
 {
+    if (support_threads_only())
+        skip();
     (void)state;
     struct support_recipe r;
     struct support_bytes file;

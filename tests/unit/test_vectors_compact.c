@@ -530,7 +530,7 @@ static void out_of_memory(void **state)
     (void)state;
     float *data = make_rows(ROWS, 0, &rows);
     wcodec_context *plain = support_context(1, NULL);
-    const long step = support_quick() ? 7 : 1;
+    const long step = support_full() ? 1 : support_quick() ? 7 : 3;
     long failures = 0, calls = 0;
     for (long n = 0; n <= calls + step; n += step) {
         struct support_allocator allocator;

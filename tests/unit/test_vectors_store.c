@@ -755,7 +755,7 @@ static void out_of_memory(void **state)
     (void)state;
     float *data = make_rows(ROWS, 0, &rows);
     wcodec_context *plain = support_context(1, NULL);
-    const long step = support_quick() ? 5 : 1;
+    const long step = support_full() ? 1 : support_quick() ? 5 : 2;
     long failures = 0, calls = 0;
     /* Some that fail are done without. Each writes files to the disk, which takes long. */
     for (long n = 0; n <= calls + step; n += step) {

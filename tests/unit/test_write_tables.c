@@ -142,6 +142,8 @@ static double recall_of(const struct support_table *t, const uint8_t *out)
 /* In as many bits as were allowed, or nearly, whatever is near anything; and others are exact. */
 static void rates_are_kept(void **state)
 {
+    if (support_threads_only())
+        skip();
     static const struct {
         wcodec_dtype dtype;
         uint64_t rows, columns, anchors;
@@ -195,6 +197,8 @@ static void rates_are_kept(void **state)
 /* By another's count too, and with fewer bits where less is asked for. */
 static void recalls_are_reached(void **state)
 {
+    if (support_threads_only())
+        skip();
     static const double recalls[] = {0.98, 0.9, 0.5};
     static const char *const names[] = {"table", NULL};
     uint64_t seed = support_seed() + 1, last = UINT64_MAX;
@@ -226,6 +230,8 @@ static void recalls_are_reached(void **state)
 /* Whatever the numbers' scale: squares of such are beyond binary32. */
 static void recalls_of_any_scale(void **state)
 {
+    if (support_threads_only())
+        skip();
     (void)state;
     static const char *const names[] = {"t", NULL};
     uint64_t seed = support_seed();
@@ -393,6 +399,8 @@ static void options_must_fit(void **state)
 /* Numbers that are none, or all alike: exact, as with loss. */
 static void what_has_no_loss_is_exact(void **state)
 {
+    if (support_threads_only())
+        skip();
     static const char *const names[] = {"*", NULL};
     uint64_t seed = support_seed() + 6;
     wcodec_context *context = support_context(1, NULL);
@@ -419,6 +427,8 @@ static void what_has_no_loss_is_exact(void **state)
 /* Each allocation fails once. */
 static void memory_that_is_out(void **state)
 {
+    if (support_threads_only())
+        skip();
     static const char *const names[] = {"t", NULL};
     uint64_t seed = support_seed() + 7;
     struct support_table t = support_table_make(&seed, WCODEC_DTYPE_F32, 64, 16, 2);
