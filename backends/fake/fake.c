@@ -12,7 +12,9 @@
  *     room are said to be faster, and take what is there
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
  *     late-undone, late-peer, late-miscodes, late-misorders, late-missizes, late-mistallies,
- *     late-nocoders: after the known answers, so that the core trusts it
+ *     late-nocoders, late-idle (no step of a training is done), late-stale (after the second no
+ *     assignment is): after the known answers, so that the
+ * core trusts it
  *
  *   memory-N: its N-th allocation (memory, queue, event, batch) after them, and only that
  *
@@ -850,6 +852,8 @@ static wcodec_status fake_run_sequences(struct wcodec_device *device, uint64_t q
 static const struct wcodec_backend_rollouts fake_rollouts = {fake_plan_rollout, fake_run_rollout,
                                                              fake_run_many, fake_run_sequences};
 
+static atomic_uint assignments; /* that late-stale was asked for */
+
 static bool fake_takes_vectors(struct wcodec_device *device,
                                const struct wcodec_vectors_shape *shape)
 {
@@ -869,7 +873,10 @@ static wcodec_status fake_run_vectors(struct wcodec_queue *queue,
         status = check_owner(queue, step->work, err);
     if (status == WCODEC_OK)
         status = check_owner(queue, step->anchors, err);
-    return status == WCODEC_OK ? wcodec_emulated_vectors.run(queue, step, err) : status;
+    const bool idle =
+        is_late("late-idle") || (is_late("late-stale") && step->kind == WCODEC_VECTORS_ASSIGN &&
+                                 atomic_fetch_add(&assignments, 1) >= 2);
+    return status == WCODEC_OK && !idle ? wcodec_emulated_vectors.run(queue, step, err) : status;
 }
 
 static const struct wcodec_backend_vectors fake_vectors = {fake_takes_vectors, fake_multiplies,

@@ -143,7 +143,8 @@ static inline void wcodec_vectors_options_init(wcodec_vectors_options *options)
  * which the log says; BEST then begins there with its sample, if that has room, else, and in
  * COMPAT, the CPU does, which makes trimmed means, too; a device that the context has the choice of
  * does so for 64 anchors at least. A device that cannot, has too little memory even for that, or is
- * lost where the CPU may go on, leaves all to the CPU, and the log says so.
+ * lost where the CPU may go on, leaves all to the CPU, and the log says so; so does one that has
+ * computed wrongly, as the CPU finds by 16 of the rows.
  *
  * Takes, beside the rows, their size as binary32 (dimensions rounded up to a multiple of four) and
  * 16 bytes a row, 12 bytes for each number of an anchor, and while the CPU looks for anchors to

@@ -166,8 +166,9 @@ static wcodec_status collect(struct wcodec_vectors_work *work, struct wcodec_tra
     d->changes += result.changes;
     d->compared += result.compared;
     d->assigned += p->count;
+    const size_t count = p->count;
     p->count = 0;
-    return WCODEC_OK;
+    return wcodec_vectors_device_check(work, p->first, count, err);
 }
 
 /* All rows. A pass that is cancelled ends early, which the caller looks for. */

@@ -50,6 +50,13 @@ wcodec_status wcodec_vectors_device_bring(struct wcodec_vectors_device *d, void 
                                           struct wcodec_memory *from, uint64_t at, uint64_t size,
                                           wcodec_error *err);
 
+/* Of indices that came from there: do these rows have anchors that there are? And have some of all
+ * rows, when each has its index, the nearest? WCODEC_ERROR_DEVICE. */
+wcodec_status wcodec_vectors_device_check(const struct wcodec_vectors_work *work, size_t first,
+                                          size_t count, wcodec_error *err);
+wcodec_status wcodec_vectors_device_check_some(const struct wcodec_vectors_work *work,
+                                               wcodec_error *err);
+
 /* Fill words of 32 bits. */
 wcodec_status wcodec_vectors_device_fill(struct wcodec_vectors_device *d,
                                          struct wcodec_queue *queue, struct wcodec_memory *memory,

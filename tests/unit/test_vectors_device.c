@@ -710,6 +710,43 @@ static void test_left_to_cpu(void **state)
     free(data);
 }
 
+/* A device that does nothing and says that it did, or nothing more: no anchors come of it, and
+ * indices of none are not followed. */
+static void test_idle(void **state)
+{
+    struct set of[3] = {small, small, small};
+    (void)state;
+    if (!wcodec_fibers_supported())
+        skip();
+    of[1].schedule = of[2].schedule = WCODEC_VECTORS_BEST;
+    of[2].n = 600;
+    for (unsigned i = 0; i < 7; i++) {
+        const struct set *s = &of[i % 3];
+        struct support_allocator allocator;
+        struct support_log logged;
+        wcodec_vectors *got = NULL;
+        wcodec_vector_rows rows;
+        wcodec_error err = {0};
+        setenv("WCODEC_FAKE", i == 6 ? "late-stale" : "late-idle", 1);
+        limit_room(i % 3 == 2 ? room_of_parts(s, 256) : 0);
+        void *data = make(s, &rows);
+        wcodec_context *context =
+            open_logged(i < 3 ? "fake" : "fake,cpu", 0, &allocator, &logged, &err);
+        assert_non_null(context);
+        const wcodec_status status = train(context, s, &rows, &on_device, &got, &err);
+        print_message("%u: %s%s\n", i, err.text, logged.text);
+        assert_int_equal(status, i < 3 ? WCODEC_ERROR_DEVICE : WCODEC_OK);
+        assert_non_null(strstr(i < 3 ? err.text : logged.text, "computes wrongly"));
+        assert_true(i < 6 || strstr(logged.text, "is the nearest") != NULL);
+        wcodec_vectors_destroy(got);
+        wcodec_context_destroy(context);
+        assert_int_equal(allocator.balance, 0);
+        free(data);
+    }
+    setenv("WCODEC_FAKE", "", 1);
+    limit_room(0);
+}
+
 /* A device that is lost at call number `at`; false: it was not called so often. Where the CPU may,
  * it does all again, and no iteration is told of twice. */
 static bool lost_at(unsigned at, const char *backend, const struct set *s,
@@ -817,6 +854,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(test_uncentred),
                                        cmocka_unit_test(test_certain),
                                        cmocka_unit_test(test_left_to_cpu),
+                                       cmocka_unit_test(test_idle),
                                        cmocka_unit_test(test_lost),
                                        cmocka_unit_test(test_memory)};
     if (argc > 1 && strcmp(argv[1], "full") == 0)
