@@ -63,8 +63,9 @@
  * vectors have room to work in. 23: operands of rows that anchors are found for have a centre. 24:
  * backends say how many vectors of y = x W pay. 25: rollouts of many starts. 26:
  * rows that anchors are found for come part by part. 27: parts of a member of a rollout meet in
- * memory, and its work area may be the host's. 28: rows of tensors that are kept coded. */
-#define WCODEC_BACKEND_ABI 28u
+ * memory, and its work area may be the host's. 28: rows of tensors that are kept coded. 29:
+ * linear hashes of tensors. */
+#define WCODEC_BACKEND_ABI 29u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -101,8 +102,10 @@
     X(wcodec_search_step) \
     X(wcodec_backend_peers) \
     X(wcodec_tensor_leaves) \
+    X(wcodec_tensor_linear) \
     X(wcodec_tensor_patch) \
     X(wcodec_patch_tile) \
+    X(wcodec_patched_tile) \
     X(wcodec_tensor_changes) \
     X(wcodec_changed_tile) \
     X(wcodec_tensor_coding) \
@@ -581,14 +584,25 @@ struct wcodec_tensor_leaves {
     uint64_t second_count; /* 0: none */
 };
 
+/* A tensor, or a part of it, whose linear hash is taken by pieces of 64 KiB, the last one of which
+ * may be smaller. Places are multiples of 8, the elements' of 16. */
+struct wcodec_tensor_linear {
+    struct wcodec_memory *elements;
+    uint64_t elements_at;      /* of the tensor's first */
+    struct wcodec_memory *out; /* u64 a piece: what it adds to the sum */
+    uint64_t out_at;
+    uint64_t before; /* bytes of the tensor before the part, a multiple of 64 KiB */
+    uint64_t size;   /* of the part, not 0, below 2^48 */
+};
+
 /* Sparse tiles of a delta, and the tensor in which they change elements. All but the elements, at
  * a multiple of 16, is in `work`, at multiples of 256. */
 struct wcodec_tensor_patch {
     struct wcodec_memory *elements;
     uint64_t elements_at;
     struct wcodec_memory *work;
-    uint64_t tiles;  /* struct wcodec_patch_tile[count] */
-    uint64_t faults; /* u32[count]: set to 0, or to 1 where a stream is no valid one */
+    uint64_t tiles;   /* struct wcodec_patch_tile[count] */
+    uint64_t results; /* struct wcodec_patched_tile[count] */
     uint64_t codes; /* u16[2][WCODEC_PATCH_CODE]: tables of gaps and values, as in coding/delta.h */
     uint64_t streams; /* of streams_size bytes and at least 4 more */
     uint64_t streams_size;
@@ -652,10 +666,12 @@ struct wcodec_backend_deltas {
     /* Can it? Cheap, no device work. */
     bool (*supports)(struct wcodec_device *device);
 
-    /* Both wait for nothing. Of a tile whose stream is no valid one some elements change, none
-     * outside of it. */
+    /* None waits. Of a tile whose stream is no valid one some elements change, none outside of it.
+     */
     wcodec_status (*hash)(struct wcodec_queue *queue, const struct wcodec_tensor_leaves *leaves,
                           wcodec_error *err);
+    wcodec_status (*linear)(struct wcodec_queue *queue, const struct wcodec_tensor_linear *tensor,
+                            wcodec_error *err);
     wcodec_status (*patch)(struct wcodec_queue *queue, const struct wcodec_tensor_patch *patch,
                            wcodec_error *err);
 

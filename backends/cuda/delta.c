@@ -37,6 +37,15 @@ static wcodec_status hash(struct wcodec_queue *q, const struct wcodec_tensor_lea
     return run(q, WCODEC_DELTA_LEAVES, grid, &l, err);
 }
 
+static wcodec_status linear(struct wcodec_queue *q, const struct wcodec_tensor_linear *t,
+                            wcodec_error *err)
+{
+    struct wcodec_linear_launch l;
+    const struct wcodec_gpu_grid grid =
+        wcodec_gpu_linear(t, WCODEC_GPU_LEAVES_WARPS, t->elements->address, t->out->address, &l);
+    return run(q, WCODEC_DELTA_LINEAR, grid, &l, err);
+}
+
 static wcodec_status patch(struct wcodec_queue *q, const struct wcodec_tensor_patch *patch,
                            wcodec_error *err)
 {
@@ -76,4 +85,5 @@ static wcodec_status code(struct wcodec_queue *q, const struct wcodec_tensor_cha
     return status == WCODEC_OK && prove ? run_changes(q, WCODEC_DELTA_PROOF, c, err) : status;
 }
 
-const struct wcodec_backend_deltas wcodec_cuda_deltas = {supports, hash, patch, find, size, code};
+const struct wcodec_backend_deltas wcodec_cuda_deltas = {supports, hash, linear, patch,
+                                                         find,     size, code};

@@ -205,6 +205,13 @@ extern "C" __global__ void __launch_bounds__(128)
 }
 
 extern "C" __global__ void __launch_bounds__(128)
+    wcodec_linear(const __grid_constant__ wcodec_linear_launch launch)
+{
+    struct wcodec_warp warp;
+    wcodec_linear_kernel(&warp, &launch);
+}
+
+extern "C" __global__ void __launch_bounds__(128)
     wcodec_patch(const __grid_constant__ wcodec_patch_launch launch)
 {
     struct wcodec_warp warp;

@@ -42,6 +42,21 @@ static wcodec_status hash(struct wcodec_queue *queue, const struct wcodec_tensor
     return wcodec_lanes_launch(queue->device->host, &lanes, err);
 }
 
+static void run_linear(struct wcodec_warp *warp, const void *argument)
+{
+    wcodec_linear_kernel(warp, argument);
+}
+
+static wcodec_status linear(struct wcodec_queue *queue, const struct wcodec_tensor_linear *t,
+                            wcodec_error *err)
+{
+    struct wcodec_linear_launch l;
+    const struct wcodec_gpu_grid g = wcodec_gpu_linear(
+        t, WCODEC_GPU_LEAVES_WARPS, address_of(t->elements), address_of(t->out), &l);
+    const struct wcodec_lanes_launch lanes = {run_linear, &l, g.groups, g.threads, 0, SEED};
+    return wcodec_lanes_launch(queue->device->host, &lanes, err);
+}
+
 static wcodec_status patch(struct wcodec_queue *queue, const struct wcodec_tensor_patch *patch,
                            wcodec_error *err)
 {
@@ -111,5 +126,5 @@ static wcodec_status code(struct wcodec_queue *queue, const struct wcodec_tensor
                                         : status;
 }
 
-const struct wcodec_backend_deltas wcodec_emulated_deltas = {supports, hash, patch,
+const struct wcodec_backend_deltas wcodec_emulated_deltas = {supports, hash, linear, patch,
                                                              find,     size, code};

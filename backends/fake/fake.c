@@ -728,6 +728,13 @@ static wcodec_status fake_hash(struct wcodec_queue *queue,
     return status == WCODEC_OK ? wcodec_emulated_deltas.hash(queue, leaves, err) : status;
 }
 
+static wcodec_status fake_linear(struct wcodec_queue *queue,
+                                 const struct wcodec_tensor_linear *tensor, wcodec_error *err)
+{
+    const wcodec_status status = before_delta(queue, tensor->elements, err);
+    return status == WCODEC_OK ? wcodec_emulated_deltas.linear(queue, tensor, err) : status;
+}
+
 static wcodec_status fake_patch(struct wcodec_queue *queue, const struct wcodec_tensor_patch *patch,
                                 wcodec_error *err)
 {
@@ -784,7 +791,7 @@ static wcodec_status fake_code_changes(struct wcodec_queue *queue,
 }
 
 static const struct wcodec_backend_deltas fake_delta_functions = {
-    fake_deltas, fake_hash, fake_patch, fake_find, fake_size, fake_code_changes};
+    fake_deltas, fake_hash, fake_linear, fake_patch, fake_find, fake_size, fake_code_changes};
 
 static bool fake_codes(struct wcodec_device *device, const struct wcodec_tiling *tiling)
 {

@@ -8,7 +8,7 @@
 enum { GROUPS_MOST = 1 << 16 };
 
 const char *const wcodec_delta_kernel_names[WCODEC_DELTA_KERNELS] = {
-    "leaves", "patch", "changes", "tally", "stream_sizes", "streams", "stream_proof"};
+    "leaves", "patch", "changes", "tally", "stream_sizes", "streams", "stream_proof", "linear"};
 
 struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *t, unsigned warps,
                                          uint64_t elements, uint64_t out,
@@ -33,13 +33,27 @@ struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *t, u
                                     32 * warps, 0};
 }
 
+struct wcodec_gpu_grid wcodec_gpu_linear(const struct wcodec_tensor_linear *t, unsigned warps,
+                                         uint64_t elements, uint64_t out,
+                                         struct wcodec_linear_launch *l)
+{
+    const uint64_t piece = (uint64_t)1 << WCODEC_LINEAR_PIECE_LOG2;
+    *l = (struct wcodec_linear_launch){.elements = elements + t->elements_at,
+                                       .out = out + t->out_at,
+                                       .before = t->before,
+                                       .size = t->size,
+                                       .pieces = (uint32_t)((t->size + piece - 1) / piece)};
+    const uint32_t groups = (l->pieces + warps - 1) / warps;
+    return (struct wcodec_gpu_grid){groups < GROUPS_MOST ? groups : GROUPS_MOST, 32 * warps, 0};
+}
+
 struct wcodec_gpu_grid wcodec_gpu_patch(const struct wcodec_tensor_patch *t, unsigned warps,
                                         uint64_t elements, uint64_t work,
                                         struct wcodec_patch_launch *l)
 {
     *l = (struct wcodec_patch_launch){.elements = elements + t->elements_at,
                                       .tiles = work + t->tiles,
-                                      .faults = work + t->faults,
+                                      .results = work + t->results,
                                       .codes = work + t->codes,
                                       .streams = work + t->streams,
                                       .words = t->streams_size / 4 + 1,

@@ -19,6 +19,7 @@ enum wcodec_delta_kernel {
     WCODEC_DELTA_SIZES,
     WCODEC_DELTA_STREAMS,
     WCODEC_DELTA_PROOF,
+    WCODEC_DELTA_LINEAR,
     WCODEC_DELTA_KERNELS
 };
 extern const char *const wcodec_delta_kernel_names[WCODEC_DELTA_KERNELS];
@@ -32,6 +33,9 @@ struct wcodec_gpu_grid {
 struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *leaves, unsigned warps,
                                          uint64_t elements, uint64_t out,
                                          struct wcodec_leaves_launch *launch);
+struct wcodec_gpu_grid wcodec_gpu_linear(const struct wcodec_tensor_linear *tensor, unsigned warps,
+                                         uint64_t elements, uint64_t out,
+                                         struct wcodec_linear_launch *launch);
 struct wcodec_gpu_grid wcodec_gpu_patch(const struct wcodec_tensor_patch *patch, unsigned warps,
                                         uint64_t elements, uint64_t work,
                                         struct wcodec_patch_launch *launch);

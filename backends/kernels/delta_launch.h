@@ -24,12 +24,26 @@ struct wcodec_leaves_launch {
 };
 WCODEC_STRUCT_SIZE(wcodec_leaves_launch, 248);
 
+/* A tensor's linear hash, piece by piece, or a part's of it. */
+enum { WCODEC_LINEAR_PIECE_LOG2 = 16 };
+
+struct wcodec_linear_launch {
+    uint64_t elements; /* a multiple of 16: the tensor's first */
+    uint64_t out;      /* u64[pieces]: their sums */
+    uint64_t before;   /* bytes of the tensor before the first piece, whole pieces */
+    uint64_t size;     /* bytes of all pieces */
+    uint32_t pieces;
+    uint32_t unused;
+};
+WCODEC_STRUCT_SIZE(wcodec_linear_launch, 40);
+
 WCODEC_STRUCT_SIZE(wcodec_patch_tile, 24);
+WCODEC_STRUCT_SIZE(wcodec_patched_tile, 16);
 
 struct wcodec_patch_launch {
     uint64_t elements;
     uint64_t tiles;   /* struct wcodec_patch_tile[count] */
-    uint64_t faults;  /* u32[count] */
+    uint64_t results; /* struct wcodec_patched_tile[count] */
     uint64_t codes;   /* u16[2][4096]: of gaps, of values */
     uint64_t streams; /* u32[words] */
     uint64_t words;   /* not 0 */
@@ -78,6 +92,6 @@ WCODEC_STRUCT_SIZE(wcodec_changes_launch, 312);
  * to 101 bits into, after at most 31 of those before. */
 enum { WCODEC_CHANGES_STAGE = 104 };
 
-WCODEC_STRUCT_SIZE(wcodec_changed_tile, 32);
+WCODEC_STRUCT_SIZE(wcodec_changed_tile, 40);
 
 #endif

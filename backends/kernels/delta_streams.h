@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Streams of sparse tiles, written from what is known to differ (delta.h), a tile by a warp: the
- * reference is lib/coding/delta_encode.c. Classes are counted, from which the host makes both
+/* Streams of sparse tiles, written from what is known to differ (delta_find.h), a tile by a warp:
+ * the reference is lib/coding/delta_encode.c. Classes are counted, from which the host makes both
  * codes; streams are measured by these, and the host says where each begins; then they are written,
  * and each element is decoded from where it has to be. */
 #ifndef WCODEC_KERNELS_DELTA_STREAMS_H
 #define WCODEC_KERNELS_DELTA_STREAMS_H
 
-#include "backends/kernels/delta.h"
+#include "backends/kernels/delta_find.h"
 
 #ifdef WCODEC_SIMT
 /* An element that differs, or what is after the last one. */
@@ -25,12 +25,17 @@ struct wcodec_stream_tile {
     uint64_t slot;
 };
 
+WCODEC_DEVICE_FUNCTION WCODEC_GLOBAL struct wcodec_changed_tile *
+wcodec_stream_counts(const struct wcodec_changes_launch *l, uint32_t tile)
+{
+    return (WCODEC_GLOBAL struct wcodec_changed_tile *)l->counts + tile;
+}
+
 WCODEC_DEVICE_FUNCTION struct wcodec_stream_tile
 wcodec_stream_tile_of(const struct wcodec_changes_launch *l, uint32_t tile)
 {
     const uint64_t left = l->count - ((uint64_t)tile << l->tile_log2);
-    const uint32_t most = 1u << l->tile_log2,
-                   found = ((const WCODEC_GLOBAL uint32_t *)(l->counts + 32 * (uint64_t)tile))[0];
+    const uint32_t most = 1u << l->tile_log2, found = wcodec_stream_counts(l, tile)->count;
     const struct wcodec_stream_tile t = {found <= l->slot ? found : 0,
                                          left < most ? (uint32_t)left : most,
                                          l->slots + (uint64_t)l->slot_size * tile};
@@ -168,7 +173,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_sizes_kernel(struct wcodec_warp *warp,
     }
     bits = wcodec_add_lanes(warp, bits);
     if (wcodec_is_first(warp))
-        ((WCODEC_GLOBAL uint32_t *)(l->counts + 32 * (uint64_t)tile))[3] = (bits + 7) / 8;
+        wcodec_stream_counts(l, tile)->size = (bits + 7) / 8;
 }
 
 /* The sum of what the lanes before have; of all. Collective. */
@@ -326,9 +331,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_proof_kernel(struct wcodec_warp *warp,
     const struct wcodec_stream_tile t = wcodec_stream_tile_of(l, tile);
     if (t.count == 0)
         return;
-    const bool good = wcodec_stream_proves(
-        warp, l, &t, ((const WCODEC_GLOBAL uint64_t *)l->firsts)[tile],
-        ((const WCODEC_GLOBAL uint32_t *)(l->counts + 32 * (uint64_t)tile))[3]);
+    const bool good =
+        wcodec_stream_proves(warp, l, &t, ((const WCODEC_GLOBAL uint64_t *)l->firsts)[tile],
+                             wcodec_stream_counts(l, tile)->size);
     if (!wcodec_all(warp, good) && wcodec_is_first(warp))
         wcodec_atomic_add((WCODEC_GLOBAL uint32_t *)l->tally + WCODEC_CHANGES_TALLY, 1);
 }

@@ -6,7 +6,7 @@
  * own, of which WCODEC_CODER_ELEMENT_LOG2, _RAW and _PROFILE are the columns, 1 tiles of any
  * tensor, 2 sums, 3 join; 4 measuring elements of that size, 5 its sums; 6 hashes of leaves, 7
  * tiles of a delta; 8 elements that differ, 9 counts their classes, 10
- * to 12 measure, write and decode their streams.
+ * to 12 measure, write and decode their streams; 13 linear hashes.
  *
  * A launch's addresses are offsets in the buffers that it is given, as in product.cl. */
 #include "backends/kernels/delta_streams.h"
@@ -38,11 +38,24 @@ WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint
     WCODEC_WARP_OPEN
     l.elements += (ulong)elements;
     l.tiles += (ulong)work;
-    l.faults += (ulong)work;
+    l.results += (ulong)work;
     l.codes += (ulong)work;
     l.streams += (ulong)work;
     barrier(CLK_LOCAL_MEM_FENCE);
     wcodec_patch_kernel(&warp, &l);
+}
+#elif WCODEC_CODER == 13
+WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint8_t *out,
+                                       const struct wcodec_linear_launch launch,
+                                       __local uint4 *shared)
+{
+    struct wcodec_linear_launch l = launch;
+    struct wcodec_warp warp;
+    WCODEC_WARP_OPEN
+    l.elements += (ulong)elements;
+    l.out += (ulong)out;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    wcodec_linear_kernel(&warp, &l);
 }
 #elif WCODEC_CODER >= 8
 WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint8_t *base,

@@ -30,6 +30,19 @@ static wcodec_status hash(struct wcodec_queue *q, const struct wcodec_tensor_lea
                err);
 }
 
+static wcodec_status linear(struct wcodec_queue *q, const struct wcodec_tensor_linear *t,
+                            wcodec_error *err)
+{
+    struct wcodec_linear_launch a;
+    struct wcodec_opencl_coder_launch l = {.kernel = WCODEC_OPENCL_DELTAS + WCODEC_DELTA_LINEAR,
+                                           .arguments = &a,
+                                           .arguments_size = sizeof a,
+                                           .buffers = {t->elements->buffer, t->out->buffer},
+                                           .buffer_count = 2};
+    return run(q, &l,
+               wcodec_gpu_linear(t, wcodec_opencl_coder_warps(q->device, l.kernel), 0, 0, &a), err);
+}
+
 static wcodec_status patch(struct wcodec_queue *q, const struct wcodec_tensor_patch *p,
                            wcodec_error *err)
 {
@@ -81,4 +94,4 @@ static wcodec_status code(struct wcodec_queue *q, const struct wcodec_tensor_cha
 }
 
 const struct wcodec_backend_deltas wcodec_opencl_deltas = {
-    wcodec_opencl_has_coders, hash, patch, find, size, code};
+    wcodec_opencl_has_coders, hash, linear, patch, find, size, code};

@@ -20,9 +20,10 @@
  *     wcodec_save_item weights[] = ...;
  *     wcodec_delta_apply(context, message, size, weights, 1, NULL, NULL, &err);
  *
- * A message is a .wcodec file: the delta (wcodec/bases.h) of the file that wcodec_save() makes of
- * `after` against the one that it makes of `before`, with the hashes of each tensor before and
- * after in its index. It may be stored, and be decoded as a file with that base.
+ * A message is a .wcodec file with the hashes of each tensor before and after in its index. By the
+ * option `as_file` it is the delta (wcodec/bases.h) of the file that wcodec_save() makes of `after`
+ * against the one that it makes of `before`, too: it may be stored, and be decoded as a file with
+ * that base.
  */
 #ifndef WCODEC_DELTA_H
 #define WCODEC_DELTA_H
@@ -59,6 +60,10 @@ typedef struct wcodec_delta_encode_options {
     /** Bytes of pinned host memory through which tensors come from a device, at most, for old and
      * new ones each; 0: 32 MiB. */
     uint64_t host_memory;
+    /** Not 0: the message can also be decoded as a file, with the one as base that wcodec_save()
+     * makes of the old tensors. Both snapshots are read once more, for the hashes of these files.
+     */
+    int as_file;
 } wcodec_delta_encode_options;
 
 /** What wcodec_delta_encode_options_init() calls: as wcodec_options_init_size(). */
@@ -84,18 +89,18 @@ static inline void wcodec_delta_encode_options_init(wcodec_delta_encode_options 
  * Tensors in the host's memory are read where they are. Of both snapshots in one device's memory
  * (CUDA, and OpenCL devices that are no processors), those of 1 MiB and more at offsets that are
  * multiples of 16 are hashed, compared and coded there, where no more than one element in 16
- * differs in any tile of 16384 or 65536; only streams and 40 bytes a tile come to the host, in
+ * differs in any tile of 16384 or 65536; only streams and 48 bytes a tile come to the host, in
  * pinned memory, of up to 16 tensors at once, which have 512 MiB together or are one that is
  * larger. On the device each takes a quarter of its size at most (3 sixteenths of elements of 16
  * bits and more), and twice its streams. The former stays until the call returns: each MiB of
- * `host_memory` through which tensors came has as much as the largest of these took. A thread
- * beside the context's hashes tensors meanwhile, unless progress is asked for or the context has
- * one thread only or an executor of the caller's. Of any other tensor, and with a limit of memory
- * of all, it and the one it is matched with are brought to the host at a time; WCODEC_LOG_INFO says
- * why. Memory beside that: as a writer takes (wcodec/writer.h), the message, and payloads of the
- * tensors that are coded and of those before them that are written, each 512 MiB together or one
- * that is larger. A device keeps up to 512 MiB of pinned memory, and as much of its own, for the
- * next calls, of loading and saving, too.
+ * `host_memory` through which tensors came has as much as the largest of these took. With
+ * `as_file` a thread beside the context's hashes files meanwhile, unless progress is asked for or
+ * the context has one thread only or an executor of the caller's. Of any other tensor, and with a
+ * limit of memory of all, it and the one it is matched with are brought to the host at a time;
+ * WCODEC_LOG_INFO says why. Memory beside that: as a writer takes (wcodec/writer.h), the message,
+ * and payloads of the tensors that are coded and of those before them that are written, each 512
+ * MiB together or one that is larger. A device keeps up to 512 MiB of pinned memory, and as much of
+ * its own, for the next calls, of loading and saving, too.
  *
  * Unless options->encode says no_verify, streams are decoded by the device that made them, and
  * compared with what it found to differ; that it found all is proven by the receiver, who compares
@@ -121,8 +126,10 @@ WCODEC_API void wcodec_delta_free(wcodec_context *context, void *message);
  * result is always compared. */
 typedef enum wcodec_delta_verify {
     /** Hash the weights that deltas are of, while the message is looked at: those of another
-     * snapshot are refused. What is then applied can fail only if a device does, if there is not
-     * memory enough, or if the message was not made by wcodec_delta_encode(). */
+     * snapshot are refused. Of weights that a device changes where they are, hashes of results
+     * follow from these and from what is written, without reading all once more. What is then
+     * applied can fail only if a device does, if there is not memory enough, or if the message was
+     * not made by wcodec_delta_encode(). */
     WCODEC_DELTA_VERIFY_BEFORE = 0,
     /** Decode all of the message once without keeping it, and compare the hashes of results: after
      * that only a device can fail, or memory be too little. Takes twice as long. */

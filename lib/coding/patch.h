@@ -15,6 +15,14 @@ struct wcodec_patch_tile {
     uint32_t count;  /* elements */
 };
 
+/* What came of such a tile: what the linear hash's sum of the tensor has changed by, and whether
+ * its stream was no valid one. */
+struct wcodec_patched_tile {
+    uint64_t sum;
+    uint32_t fault; /* 1, or 0 */
+    uint32_t unused;
+};
+
 /* How many elements of a tile differ from the base's, and bits of the numbers that they differ by:
  * in zigzag order, and by XOR. */
 struct wcodec_changed_tile {
@@ -23,7 +31,8 @@ struct wcodec_changed_tile {
     uint32_t xor_bits;
     uint32_t size;   /* bytes of its stream, when that is known */
     uint32_t result; /* wcodec_delta_check() of the elements, of a tile that is whole */
-    uint32_t unused[3];
+    uint32_t unused;
+    uint64_t sum, base_sum; /* its part of the linear hashes' sums of the tensor and of the base */
 };
 
 /* What a device counts of a tensor's changes: classes of gaps, of values in zigzag order, and of

@@ -4,6 +4,7 @@
 /* A message brought to the weights that it is of, in place: a tile depends on its own bytes only.
  */
 #include "sync/apply.h"
+#include "coding/linear.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/memory.h"
@@ -24,9 +25,9 @@ struct target {
     struct wcodec_sync_apply *apply;
     const struct wcodec_sync_tensor *tensor;
     struct wcodec_decoder decoder;
-    struct wcodec_tree tree;
-    uint8_t *host;    /* NULL: the host does not see it */
-    uint8_t *scratch; /* NULL: it is decoded where it is */
+    _Atomic uint64_t sum; /* of the result's hash */
+    uint8_t *host;        /* NULL: the host does not see it */
+    uint8_t *scratch;     /* NULL: it is decoded where it is */
     uint64_t piece;
     bool writes;
 };
@@ -36,27 +37,21 @@ struct hashed {
     struct target *target;
     const uint8_t *bytes;
     uint64_t at, size;
-    atomic_bool failed;
 };
 
 static void hash_task(void *argument, size_t i)
 {
     struct hashed *h = argument;
     const uint64_t offset = (uint64_t)i * HASH_PIECE, left = h->size - offset;
-    if (wcodec_tree_put(&h->target->tree, h->at + offset, h->bytes + offset,
-                        left < HASH_PIECE ? left : HASH_PIECE, NULL) != WCODEC_OK)
-        atomic_store(&h->failed, true);
+    atomic_fetch_add(&h->target->sum,
+                     wcodec_linear_sum(h->bytes + offset, left < HASH_PIECE ? left : HASH_PIECE,
+                                       h->at + offset));
 }
 
-static wcodec_status hash_piece(struct target *t, uint64_t at, const uint8_t *bytes, uint64_t size,
-                                wcodec_error *err)
+static void hash_piece(struct target *t, uint64_t at, const uint8_t *bytes, uint64_t size)
 {
     struct hashed h = {.target = t, .bytes = bytes, .at = at, .size = size};
     wcodec_run(t->apply->context, hash_task, &h, (size_t)wcodec_div_up_u64(size, HASH_PIECE));
-    if (atomic_load(&h.failed))
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
-    wcodec_tree_advance(&t->tree);
-    return WCODEC_OK;
 }
 
 static wcodec_status apply_piece(struct target *t, uint64_t at, uint64_t end, wcodec_error *err)
@@ -68,7 +63,7 @@ static wcodec_status apply_piece(struct target *t, uint64_t at, uint64_t end, wc
         a->states[t->tensor->weight] = WCODEC_DELTA_STATE_BROKEN;
     wcodec_status status = wcodec_decoder_range(&t->decoder, at, end, out, &silent, err);
     if (status == WCODEC_OK)
-        status = hash_piece(t, at, out, end - at, err);
+        hash_piece(t, at, out, end - at);
     if (status == WCODEC_OK && t->writes && t->host == NULL) {
         a->states[t->tensor->weight] = WCODEC_DELTA_STATE_BROKEN;
         status = wcodec_save_write(a->weights, (size_t)t->tensor->weight, at, out,
@@ -92,8 +87,7 @@ static wcodec_status prepare(struct target *t, wcodec_error *err)
         if (t->scratch == NULL)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a piece of it");
     }
-    return wcodec_tree_init(&t->tree, allocator, wcodec_sync_leaf(a->context),
-                            t->piece / WCODEC_LEAF_BYTES + 2, err);
+    return WCODEC_OK;
 }
 
 static wcodec_status wrong_result(bool writes, wcodec_error *err)
@@ -120,33 +114,35 @@ static wcodec_status apply_tensor(struct wcodec_sync_apply *a, const struct wcod
     status = prepare(&t, err);
     for (uint64_t at = 0; at < size && status == WCODEC_OK; at += t.piece)
         status = apply_piece(&t, at, size - at < t.piece ? size : at + t.piece, err);
-    if (status == WCODEC_OK && wcodec_tree_end(&t.tree, size).low != s->after)
+    if (status == WCODEC_OK && wcodec_linear_hash(atomic_load(&t.sum), size) != s->after)
         status = wrong_result(t.writes, err);
-    wcodec_tree_free(&t.tree);
     wcodec_free(&a->context->allocator, t.scratch);
     wcodec_decoder_close(&t.decoder);
     return status;
 }
 
-/* The same by the device that has it, where it can. */
+/* The same by the device that has it, where it can. Where the sum of its hash is known, what that
+ * changes by follows from what is written; else the result is read. */
 static wcodec_status apply_on_device(struct wcodec_sync_apply *a,
                                      const struct wcodec_sync_tensor *s, bool *taken,
                                      wcodec_error *err)
 {
-    uint64_t hash = 0;
+    const uint64_t size = s->entry->size;
+    uint64_t sum = s->sum;
     wcodec_status status = WCODEC_OK;
     *taken = !a->trial && wcodec_sync_patches(a, s);
     if (*taken && !s->equal)
-        status = wcodec_sync_patch_on_device(a, s, taken, err);
+        status = wcodec_sync_patch_on_device(a, s, taken, &sum, err);
     if (status != WCODEC_OK || !*taken)
         return status;
     if (!s->equal)
         wcodec_log(a->context, WCODEC_LOG_DEBUG, "tensor \"%.200s\" is changed where it is by %s",
                    s->entry->name, a->weights->device->name);
-    status = wcodec_sync_hash_on_device(a->weights, s->weight, &hash, err);
-    if (status == WCODEC_OK && hash != s->after)
+    if (!s->summed)
+        status = wcodec_sync_sum_on_device(a->weights, s->weight, &sum, err);
+    if (status == WCODEC_OK && wcodec_linear_hash(sum, size) != s->after)
         status = wrong_result(!s->equal, err);
-    wcodec_cancel_count(&a->cancel, s->entry->size);
+    wcodec_cancel_count(&a->cancel, size);
     return status;
 }
 
@@ -196,14 +192,16 @@ static void before_task(void *argument, size_t i)
 {
     struct before *b = argument;
     struct wcodec_sync_apply *a = b->apply;
-    const struct wcodec_sync_tensor *t = &a->tensors[i];
+    struct wcodec_sync_tensor *t = &a->tensors[i];
     wcodec_error error = {0};
     if (atomic_load(&b->failure.failed) || !b->wanted[t->weight] ||
         !wcodec_sync_on_device(a->weights, t->weight))
         return;
     wcodec_status status = wcodec_cancel_check(&a->cancel, &error);
     if (status == WCODEC_OK) {
-        status = wcodec_sync_hash_on_device(a->weights, t->weight, &b->hashes[t->weight], &error);
+        status = wcodec_sync_sum_on_device(a->weights, t->weight, &t->sum, &error);
+        t->summed = status == WCODEC_OK;
+        b->hashes[t->weight] = wcodec_linear_hash(t->sum, t->entry->size);
         if (status != WCODEC_OK)
             wcodec_sync_prefix(t->entry, &error);
     }
@@ -241,7 +239,7 @@ static wcodec_status verify_before(struct wcodec_sync_apply *a, wcodec_error *er
     if (status == WCODEC_OK)
         status = hash_on_devices(a, wanted, hashes, err);
     if (status == WCODEC_OK && memchr(wanted, 1, (size_t)count) != NULL)
-        status = wcodec_sync_hash(a->weights, wanted, hashes, NULL, &a->cancel, err);
+        status = wcodec_sync_hash(a->weights, wanted, hashes, &a->cancel, err);
     for (uint64_t i = 0; i < a->count && status == WCODEC_OK; i++) {
         const struct wcodec_sync_tensor *t = &a->tensors[i];
         if (t->entry->coding != WCODEC_CODING_DELTA || hashes[t->weight] == t->before)

@@ -16,6 +16,8 @@ struct wcodec_sync_tensor {
     uint64_t before, after; /* hashes */
     bool equal;             /* no element differs */
     bool tied;              /* it shares the memory of another, which is applied */
+    bool summed;            /* by the device that has it: */
+    uint64_t sum;           /* of its linear hash, before it changes */
     struct wcodec_delta_side
         *side; /* of one that a device changes: read when the message is checked */
 };
@@ -61,9 +63,10 @@ void wcodec_sync_prefix(const struct wcodec_entry *entry, wcodec_error *err);
 bool wcodec_sync_patches(const struct wcodec_sync_apply *apply,
                          const struct wcodec_sync_tensor *tensor);
 /* Change it so, and wait for that; not *taken: nothing was done, since a tile's stream is too long.
- * Its state is BROKEN then, if it may have changed. Errors do not name the tensor. */
+ * *sum changes with the tensor. Its state is BROKEN then, if it may have changed. Errors do not
+ * name the tensor. */
 wcodec_status wcodec_sync_patch_on_device(struct wcodec_sync_apply *apply,
                                           const struct wcodec_sync_tensor *tensor, bool *taken,
-                                          wcodec_error *err);
+                                          uint64_t *sum, wcodec_error *err);
 
 #endif

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "sync/coder.h"
+#include "coding/linear.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -29,6 +30,7 @@ struct comparing {
     const struct wcodec_backend *b;
     struct wcodec_save_lane *lane;
     const struct wcodec_save_place *old, *new;
+    uint64_t old_tensor, new_tensor;
     struct wcodec_delta d; /* what its size says */
     uint64_t whole;        /* tiles that are */
     struct wcodec_tensor_changes changes;
@@ -125,10 +127,31 @@ static void take_classes(const struct comparing *k, unsigned first, unsigned cou
     }
 }
 
+static void note_hash(const struct wcodec_sync_hashes *to, uint64_t tensor, uint64_t hash)
+{
+    to->hashes[tensor] = hash;
+    to->wanted[tensor] = 0;
+}
+
+/* Linear hashes of both tensors. */
+static void take_hashes(const struct comparing *k)
+{
+    const uint64_t size = k->d.elements << k->d.element_log2;
+    uint64_t old = 0, new = 0;
+    for (uint64_t i = 0; i < k->d.tiles; i++) {
+        const struct wcodec_changed_tile tile = tile_at(k, i);
+        old += tile.base_sum;
+        new += tile.sum;
+    }
+    note_hash(&k->coder->before_hashes, k->old_tensor, wcodec_linear_hash(old, size));
+    note_hash(&k->coder->after_hashes, k->new_tensor, wcodec_linear_hash(new, size));
+}
+
 /* What the host makes of that. */
 static wcodec_status add_up(struct comparing *k, wcodec_error *err)
 {
     struct wcodec_delta_found *f = &k->found;
+    take_hashes(k);
     for (uint64_t i = 0; i < k->d.tiles; i++) {
         const struct wcodec_changed_tile tile = tile_at(k, i);
         const uint64_t count = wcodec_delta_tile_elements(&k->d, i);
@@ -299,8 +322,10 @@ static wcodec_status begin(struct comparing *k, const struct wcodec_encode_setti
     uint64_t tensor = 0;
     bool same;
     (void)wcodec_sync_find(k->coder->before, what, &tensor, &same);
+    k->old_tensor = tensor;
+    k->new_tensor = wcodec_save_find(k->r, offset);
     k->old = &k->coder->before->places[tensor];
-    k->new = &k->r->places[wcodec_save_find(k->r, offset)];
+    k->new = &k->r->places[k->new_tensor];
     k->d.element_log2 = (uint8_t)wcodec_dtype_element_log2((wcodec_dtype)what->dtype);
     k->d.elements = what->size >> k->d.element_log2;
     k->d.tile_log2 = (uint8_t)wcodec_delta_tile_log2(settings, k->d.elements);

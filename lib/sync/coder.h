@@ -15,6 +15,11 @@ struct wcodec_sync_coder {
     struct wcodec_delta_base base;     /* without bytes, and without a hash until set_base() */
     struct wcodec_background *hashing; /* NULL, or who has `hash` ready when it has ended */
     const uint8_t *hash;               /* of the base */
+    /* Of all tensors: linear hashes, and which are not known yet, where they can be had. */
+    struct wcodec_sync_hashes {
+        uint64_t *hashes;
+        uint8_t *wanted;
+    } before_hashes, after_hashes;
 };
 
 /* False: both are not in one device's memory, or it cannot do that. The rest is set by then. It

@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* From two snapshots to a message: a writer whose base is in memory. Snapshots in a device's memory
- * are hashed while it codes, and no delta is written before that has ended. */
+/* From two snapshots to a message: a writer whose base is in memory. A device that compares tensors
+ * hashes them, too; others are hashed when all are coded. Where the message is to be a file, what
+ * it names its base by is the hash of another file: a device's snapshots are hashed so while it
+ * codes, and no delta is written before that has ended. */
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/options.h"
@@ -41,9 +43,8 @@ struct encoding {
     wcodec_delta_encode_options options;
     wcodec_encode_options encode;
     struct wcodec_save_request *before, *after;
-    /* Of the tensors, and of the files that they make; known when `hashing` has ended, if it is on.
-     */
-    uint64_t *before_hashes, *after_hashes;
+    /* Of the files that the tensors make; known when `hashing` has ended, if it is on. Where the
+     * message is no file: of their headers. */
     uint8_t base[16], original[16];
     struct wcodec_background hashing;
     bool is_beside;
@@ -211,6 +212,7 @@ static wcodec_status open_sides(struct encoding *e, const wcodec_save_item *befo
 /* Both at the same time. */
 struct side_hashes {
     struct encoding *encoding;
+    bool of_files; /* else of tensors whose hashes are not known */
     struct wcodec_cancel *cancel;
     wcodec_status statuses[2];
     wcodec_error errors[2];
@@ -220,21 +222,23 @@ static void hash_side(void *argument, size_t after)
 {
     struct side_hashes *h = argument;
     struct encoding *e = h->encoding;
-    h->statuses[after] = after ? wcodec_sync_hash(e->after, NULL, e->after_hashes, e->original,
-                                                  h->cancel, &h->errors[after])
-                               : wcodec_sync_hash(e->before, NULL, e->before_hashes, e->base,
-                                                  h->cancel, &h->errors[after]);
+    struct wcodec_save_request *r = after ? e->after : e->before;
+    const struct wcodec_sync_hashes *known =
+        after ? &e->coder.after_hashes : &e->coder.before_hashes;
+    h->statuses[after] =
+        h->of_files
+            ? wcodec_sync_hash_file(r, after ? e->original : e->base, h->cancel, &h->errors[after])
+            : wcodec_sync_hash(r, known->wanted, known->hashes, h->cancel, &h->errors[after]);
 }
 
-static wcodec_status hash_sides(void *opaque, wcodec_error *err)
+static wcodec_status hash_sides(struct encoding *e, bool of_files, wcodec_error *err)
 {
-    struct encoding *e = opaque;
     struct wcodec_reporter reporter;
     struct wcodec_cancel cancel;
     wcodec_reporter_init(&reporter, &e->encode.progress, e->after->size);
     wcodec_cancel_init(&cancel, &reporter);
     struct wcodec_cancel *asked = e->encode.progress.fn != NULL ? &cancel : NULL;
-    struct side_hashes h = {.encoding = e, .cancel = asked};
+    struct side_hashes h = {.encoding = e, .of_files = of_files, .cancel = asked};
     wcodec_run(e->context, hash_side, &h, 2);
     const unsigned failed = h.statuses[0] == WCODEC_OK;
     if (err != NULL && h.statuses[failed] != WCODEC_OK)
@@ -242,20 +246,73 @@ static wcodec_status hash_sides(void *opaque, wcodec_error *err)
     return h.statuses[failed];
 }
 
-/* Beside coding only where a device does both, and nobody is told how far which of them is; not by
- * a caller's executor, whose tasks never wait for those of another thread. */
-static wcodec_status start_hashing(struct encoding *e, wcodec_error *err)
+static wcodec_status hash_files(void *opaque, wcodec_error *err)
+{
+    return hash_sides(opaque, true, err);
+}
+
+static bool is_any(const struct wcodec_sync_hashes *hashes, uint64_t count)
+{
+    return memchr(hashes->wanted, 1, (size_t)count + 1) != NULL;
+}
+
+/* Of tensors that no device has hashed as it compared them. */
+static wcodec_status hash_others(struct encoding *e, wcodec_error *err)
+{
+    return is_any(&e->coder.before_hashes, e->before->declared.names.count) ||
+                   is_any(&e->coder.after_hashes, e->after->declared.names.count)
+               ? hash_sides(e, false, err)
+               : WCODEC_OK;
+}
+
+static bool make_hashes(const struct encoding *e, const struct wcodec_save_request *r,
+                        struct wcodec_sync_hashes *hashes)
 {
     const wcodec_allocator *allocator = &e->context->allocator;
-    const uint64_t before = e->before->declared.names.count, after = e->after->declared.names.count;
-    e->before_hashes = wcodec_alloc_array(allocator, before + 1, sizeof *e->before_hashes);
-    e->after_hashes = wcodec_alloc_array(allocator, after + 1, sizeof *e->after_hashes);
-    if (e->before_hashes == NULL || e->after_hashes == NULL)
+    const uint64_t count = r->declared.names.count;
+    hashes->hashes = wcodec_alloc_array(allocator, count + 1, sizeof *hashes->hashes);
+    hashes->wanted = wcodec_alloc_zeroed(allocator, (size_t)count + 1);
+    return hashes->hashes != NULL && hashes->wanted != NULL;
+}
+
+/* Room for hashes, and which tensors have one in the message. */
+static wcodec_status prepare_hashes(struct encoding *e, wcodec_error *err)
+{
+    struct wcodec_sync_coder *c = &e->coder;
+    if (!make_hashes(e, e->before, &c->before_hashes) ||
+        !make_hashes(e, e->after, &c->after_hashes))
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
+    for (uint64_t i = 0; i < e->after->declared.names.count; i++) {
+        uint64_t tensor;
+        bool same;
+        c->after_hashes.wanted[i] = 1;
+        if (wcodec_sync_find(e->before, &e->after->declared.tensors[i], &tensor, &same) && same)
+            c->before_hashes.wanted[tensor] = 1;
+    }
+    return WCODEC_OK;
+}
+
+static void hash_header(const struct encoding *e, const struct wcodec_save_request *r,
+                        uint8_t hash[16])
+{
+    wcodec_tree_canonical(wcodec_tree_of(wcodec_sync_leaf(e->context), r->header, r->header_size),
+                          hash);
+}
+
+/* What base and original are named by. Files are hashed beside coding only where a device does
+ * both, and nobody is told how far which of them is; not by a caller's executor, whose tasks never
+ * wait for those of another thread. */
+static wcodec_status start_hashing(struct encoding *e, wcodec_error *err)
+{
+    if (!e->options.as_file) {
+        hash_header(e, e->before, e->base);
+        hash_header(e, e->after, e->original);
+        return WCODEC_OK;
+    }
     e->is_beside = e->codes_on_device && e->encode.progress.fn == NULL &&
                    e->context->executor.run == NULL && wcodec_context_threads(e->context) > 1 &&
-                   wcodec_background_start(&e->hashing, hash_sides, e, NULL) == WCODEC_OK;
-    return e->is_beside ? WCODEC_OK : hash_sides(e, err);
+                   wcodec_background_start(&e->hashing, hash_files, e, NULL) == WCODEC_OK;
+    return e->is_beside ? WCODEC_OK : hash_files(e, err);
 }
 
 static wcodec_status declare(const struct encoding *e, wcodec_writer *writer, wcodec_error *err)
@@ -309,12 +366,12 @@ static wcodec_status note_hashes(const struct encoding *e, wcodec_writer *writer
     if (text == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t hash = e->after_hashes[i], tensor;
+        uint64_t hash = e->coder.after_hashes.hashes[i], tensor;
         bool same;
         if (before)
             hash =
                 wcodec_sync_find(e->before, &e->after->declared.tensors[i], &tensor, &same) && same
-                    ? e->before_hashes[tensor]
+                    ? e->coder.before_hashes.hashes[tensor]
                     : 0;
         put_digits(text + i * WCODEC_SYNC_DIGITS, hash);
     }
@@ -334,6 +391,8 @@ static wcodec_status write_tensors(struct encoding *e, wcodec_writer *writer, wc
         status = wcodec_writer_code(writer, err);
     if (status == WCODEC_OK)
         status = end_hashing(e, err);
+    if (status == WCODEC_OK)
+        status = hash_others(e, err);
     if (status == WCODEC_OK)
         status = note_hashes(e, writer, true, err);
     return status == WCODEC_OK ? note_hashes(e, writer, false, err) : status;
@@ -389,7 +448,9 @@ wcodec_status wcodec_delta_encode(wcodec_context *context, const wcodec_save_ite
         e.coder.base.size = e.before->size;
         e.coder.hash = e.base;
         e.codes_on_device = wcodec_sync_coder_init(&e.coder, e.before, e.after);
-        status = start_hashing(&e, err);
+        status = prepare_hashes(&e, err);
+        if (status == WCODEC_OK)
+            status = start_hashing(&e, err);
         e.coder.hashing = e.is_beside ? &e.hashing : NULL;
     }
     if (status == WCODEC_OK)
@@ -403,8 +464,10 @@ wcodec_status wcodec_delta_encode(wcodec_context *context, const wcodec_save_ite
     }
     wcodec_sync_request_free(e.before);
     wcodec_sync_request_free(e.after);
-    wcodec_free(&context->allocator, e.before_hashes);
-    wcodec_free(&context->allocator, e.after_hashes);
+    wcodec_free(&context->allocator, e.coder.before_hashes.hashes);
+    wcodec_free(&context->allocator, e.coder.before_hashes.wanted);
+    wcodec_free(&context->allocator, e.coder.after_hashes.hashes);
+    wcodec_free(&context->allocator, e.coder.after_hashes.wanted);
     wcodec_free(&context->allocator, e.brought);
     if (status != WCODEC_OK) {
         wcodec_free(&context->allocator, e.message.data);

@@ -1,30 +1,28 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Hashes of tensors, and of the file that they make, in one pass. */
-#include "backends/cpu/leaf.h"
+/* Hashes of tensors, and of the file that they make. */
 #include "backends/cpu/cpu_level.h"
+#include "backends/cpu/leaf.h"
+#include "coding/linear.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "sync/sync.h"
 
-enum { PIECE = 1 << 20, DIGEST = 16 };
+enum { PIECE = 1 << 20 };
 
+/* By devices first, what they can; then pieces of all others are read. */
 struct hashing {
     struct wcodec_save_request *request;
-    const uint8_t *wanted;
+    const uint8_t *wanted; /* NULL: all */
     struct wcodec_cancel *cancel;
-    wcodec_leaf_fn leaf;
-    uint64_t *pieces;  /* that are read, of the tensors before each, and of all */
-    uint64_t *digests; /* the same in leaves */
-    uint64_t *hashes;
-    struct wcodec_looked *looked; /* of tensors that devices hash, if there is a file */
-    bool *hashed;                 /* of each tensor: that is done */
-    uint8_t *leaves;              /* a digest each, and room for a size after those of a tensor */
-    struct wcodec_tree file;
-    bool has_file;
+    uint64_t *pieces; /* that are read, of the tensors before each, and of all */
+    bool *done;       /* of each tensor, by a device */
     struct wcodec_sync_failure failure;
+    _Atomic uint64_t *sums;       /* of tensors; NULL: of the file there is */
+    struct wcodec_looked *looked; /* what devices hashed of it */
+    struct wcodec_tree file;
 };
 
 wcodec_leaf_fn wcodec_sync_leaf(const wcodec_context *context)
@@ -46,22 +44,26 @@ static uint64_t tensor_of(const struct hashing *h, uint64_t piece)
     return low;
 }
 
-static void hash_leaves(struct hashing *h, uint64_t tensor, uint64_t offset, const uint8_t *bytes,
-                        uint64_t size)
-{
-    uint8_t *to = h->leaves + (h->digests[tensor] + tensor + offset / WCODEC_LEAF_BYTES) * DIGEST;
-    for (uint64_t at = 0; at < size; at += WCODEC_LEAF_BYTES, to += DIGEST) {
-        const uint64_t left = size - at;
-        const struct wcodec_tree_hash hash =
-            h->leaf(bytes + at, (size_t)(left < WCODEC_LEAF_BYTES ? left : WCODEC_LEAF_BYTES));
-        wcodec_store_u64(to, hash.low);
-        wcodec_store_u64(to + 8, hash.high);
-    }
-}
-
 static bool is_wanted(const struct hashing *h, uint64_t tensor)
 {
     return h->wanted == NULL || h->wanted[tensor];
+}
+
+/* Leaves of the file that are in a tensor, by its device. */
+static wcodec_status look(struct hashing *h, uint64_t tensor, wcodec_error *err)
+{
+    struct wcodec_save_request *r = h->request;
+    const struct wcodec_write_coder coder = {.opaque = r, .look = wcodec_save_look};
+    return wcodec_looked_take(&r->context->allocator, &coder, r->places[tensor].at,
+                              r->declared.tensors[tensor].size, false, &h->looked[tensor], err);
+}
+
+static wcodec_status sum(struct hashing *h, uint64_t tensor, wcodec_error *err)
+{
+    uint64_t all = 0;
+    const wcodec_status status = wcodec_sync_sum_on_device(h->request, tensor, &all, err);
+    atomic_store(&h->sums[tensor], all);
+    return status;
 }
 
 /* A tensor that its device hashes. */
@@ -74,11 +76,8 @@ static void device_task(void *argument, size_t tensor)
         !wcodec_sync_on_device(r, tensor))
         return;
     wcodec_status status = wcodec_cancel_check(h->cancel, &error);
-    if (status == WCODEC_OK && h->looked != NULL)
-        status =
-            wcodec_sync_look_on_device(r, tensor, &h->hashes[tensor], &h->looked[tensor], &error);
-    else if (status == WCODEC_OK)
-        status = wcodec_sync_hash_on_device(r, tensor, &h->hashes[tensor], &error);
+    if (status == WCODEC_OK)
+        status = h->sums != NULL ? sum(h, tensor, &error) : look(h, tensor, &error);
     if (wcodec_save_is_left(status)) /* then it is read */
         return;
     if (status != WCODEC_OK) {
@@ -86,7 +85,7 @@ static void device_task(void *argument, size_t tensor)
             wcodec_error_prefix(&error, "tensor \"%.200s\"", r->declared.tensors[tensor].name);
         wcodec_sync_failure_note(&h->failure, tensor, status, &error);
     }
-    h->hashed[tensor] = status == WCODEC_OK;
+    h->done[tensor] = status == WCODEC_OK;
     wcodec_cancel_count(h->cancel, r->declared.tensors[tensor].size);
 }
 
@@ -102,16 +101,7 @@ static void ends_task(void *argument, size_t tensor)
         wcodec_sync_failure_note(&h->failure, tensor, status, &error);
 }
 
-/* The file's hash. */
-static void end_file(struct hashing *h, uint8_t file[16])
-{
-    for (uint64_t i = 0; i < h->request->declared.names.count; i++)
-        if (h->looked[i].memory != NULL)
-            wcodec_looked_put_leaves(&h->looked[i], &h->file);
-    wcodec_tree_canonical(wcodec_tree_end(&h->file, h->request->size), file);
-}
-
-static void hash_task(void *argument, size_t i)
+static void read_task(void *argument, size_t i)
 {
     struct hashing *h = argument;
     struct wcodec_save_request *r = h->request;
@@ -133,46 +123,19 @@ static void hash_task(void *argument, size_t i)
                      ? wcodec_save_read(r, at, own, (size_t)size, &error)
                      : wcodec_fail(&error, WCODEC_ERROR_MEMORY, "out of memory for a tensor");
     }
-    if (status == WCODEC_OK && h->has_file)
+    if (status == WCODEC_OK && h->sums != NULL)
+        atomic_fetch_add(&h->sums[tensor], wcodec_linear_sum(bytes, size, offset));
+    else if (status == WCODEC_OK)
         status = wcodec_tree_put(&h->file, at, bytes, size, &error);
-    if (status == WCODEC_OK)
-        hash_leaves(h, tensor, offset, bytes, size);
-    else
+    if (status != WCODEC_OK)
         wcodec_sync_failure_note(&h->failure, i, status, &error);
     wcodec_cancel_count(h->cancel, size);
     wcodec_free(&r->context->allocator, own);
 }
 
-static uint64_t root_of(struct hashing *h, uint64_t tensor)
+static wcodec_status out_of_memory(wcodec_error *err)
 {
-    const uint64_t count = h->digests[tensor + 1] - h->digests[tensor];
-    uint8_t *digests = h->leaves + (h->digests[tensor] + tensor) * DIGEST;
-    wcodec_store_u64(digests + count * DIGEST, h->request->declared.tensors[tensor].size);
-    return wcodec_leaf_plain(digests, (size_t)count * DIGEST + 8).low;
-}
-
-/* How much of everything there is, and memory for it. */
-static wcodec_status prepare(struct hashing *h, wcodec_error *err)
-{
-    const struct wcodec_save_request *r = h->request;
-    const wcodec_allocator *allocator = &r->context->allocator;
-    const uint64_t count = r->declared.names.count;
-    h->hashed = wcodec_alloc_zeroed(allocator, ((size_t)count + 1) * sizeof *h->hashed);
-    if (h->hashed == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
-    h->pieces = wcodec_alloc_array(allocator, count + 1, sizeof *h->pieces);
-    h->digests = wcodec_alloc_array(allocator, count + 1, sizeof *h->digests);
-    if (h->pieces == NULL || h->digests == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
-    h->digests[0] = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t size = r->declared.tensors[i].size;
-        h->digests[i + 1] = h->digests[i] + wcodec_div_up_u64(size, WCODEC_LEAF_BYTES);
-    }
-    h->leaves = wcodec_alloc_array(allocator, h->digests[count] + count + 1, DIGEST);
-    if (h->leaves == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
-    return WCODEC_OK;
+    return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
 }
 
 /* What devices have not hashed is read. */
@@ -182,63 +145,74 @@ static uint64_t divide(struct hashing *h)
     h->pieces[0] = 0;
     for (uint64_t i = 0; i < r->declared.names.count; i++)
         h->pieces[i + 1] =
-            h->pieces[i] + (h->hashed[i] || !is_wanted(h, i)
+            h->pieces[i] + (h->done[i] || !is_wanted(h, i)
                                 ? 0
                                 : wcodec_div_up_u64(r->declared.tensors[i].size, PIECE));
     return h->pieces[r->declared.names.count];
 }
 
-static wcodec_status prepare_file(struct hashing *h, wcodec_error *err)
+/* All of it, with what is hashed prepared. */
+static wcodec_status run(struct hashing *h, wcodec_error *err)
 {
-    const struct wcodec_save_request *r = h->request;
+    struct wcodec_save_request *r = h->request;
+    const wcodec_allocator *allocator = &r->context->allocator;
     const uint64_t count = r->declared.names.count;
-    h->looked =
-        wcodec_alloc_zeroed(&r->context->allocator, ((size_t)count + 1) * sizeof *h->looked);
-    if (h->looked == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of tensors");
-    wcodec_status status = wcodec_tree_init(&h->file, &r->context->allocator, h->leaf,
-                                            r->size / WCODEC_LEAF_BYTES + 2, err);
-    h->has_file = status == WCODEC_OK;
-    return status == WCODEC_OK ? wcodec_tree_put(&h->file, 0, r->header, r->header_size, err)
-                               : status;
+    h->done = wcodec_alloc_zeroed(allocator, ((size_t)count + 1) * sizeof *h->done);
+    h->pieces = wcodec_alloc_array(allocator, count + 1, sizeof *h->pieces);
+    wcodec_status status = h->done != NULL && h->pieces != NULL ? WCODEC_OK : out_of_memory(err);
+    if (status == WCODEC_OK)
+        status = wcodec_sync_failure_init(&h->failure, err);
+    if (status == WCODEC_OK) {
+        wcodec_run(r->context, device_task, h, (size_t)count);
+        if (!atomic_load(&h->failure.failed))
+            wcodec_run(r->context, read_task, h, (size_t)divide(h));
+        if (h->looked != NULL)
+            wcodec_run(r->context, ends_task, h, (size_t)count);
+        status = wcodec_sync_failure_end(&h->failure, err);
+    }
+    wcodec_free(allocator, h->done);
+    wcodec_free(allocator, h->pieces);
+    return status;
 }
 
 wcodec_status wcodec_sync_hash(struct wcodec_save_request *r, const uint8_t *wanted,
-                               uint64_t *hashes, uint8_t file[16], struct wcodec_cancel *cancel,
-                               wcodec_error *err)
+                               uint64_t *hashes, struct wcodec_cancel *cancel, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &r->context->allocator;
     const uint64_t count = r->declared.names.count;
-    struct hashing h = {.request = r,
-                        .wanted = wanted,
-                        .hashes = hashes,
-                        .cancel = cancel,
-                        .leaf = wcodec_sync_leaf(r->context)};
-    wcodec_status status = prepare(&h, err);
-    if (status == WCODEC_OK && file != NULL)
-        status = prepare_file(&h, err);
-    if (status == WCODEC_OK)
-        status = wcodec_sync_failure_init(&h.failure, err);
-    if (status == WCODEC_OK) {
-        wcodec_run(r->context, device_task, &h, (size_t)count);
-        if (!atomic_load(&h.failure.failed))
-            wcodec_run(r->context, hash_task, &h, (size_t)divide(&h));
-        if (file != NULL)
-            wcodec_run(r->context, ends_task, &h, (size_t)count);
-        status = wcodec_sync_failure_end(&h.failure, err);
-    }
+    struct hashing h = {.request = r, .wanted = wanted, .cancel = cancel};
+    h.sums = wcodec_alloc_zeroed(allocator, ((size_t)count + 1) * sizeof *h.sums);
+    const wcodec_status status = h.sums != NULL ? run(&h, err) : out_of_memory(err);
     for (uint64_t i = 0; i < count && status == WCODEC_OK; i++)
-        if (is_wanted(&h, i) && !h.hashed[i])
-            hashes[i] = root_of(&h, i);
-    if (status == WCODEC_OK && file != NULL)
-        end_file(&h, file);
-    wcodec_tree_free(&h.file);
-    for (uint64_t i = 0; h.looked != NULL && i < count; i++)
+        if (wanted[i])
+            hashes[i] = wcodec_linear_hash(atomic_load(&h.sums[i]), r->declared.tensors[i].size);
+    wcodec_free(allocator, (void *)h.sums);
+    return status;
+}
+
+wcodec_status wcodec_sync_hash_file(struct wcodec_save_request *r, uint8_t hash[16],
+                                    struct wcodec_cancel *cancel, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &r->context->allocator;
+    const uint64_t count = r->declared.names.count;
+    struct hashing h = {.request = r, .cancel = cancel};
+    h.looked = wcodec_alloc_zeroed(allocator, ((size_t)count + 1) * sizeof *h.looked);
+    if (h.looked == NULL)
+        return out_of_memory(err);
+    wcodec_status status = wcodec_tree_init(&h.file, allocator, wcodec_sync_leaf(r->context),
+                                            r->size / WCODEC_LEAF_BYTES + 2, err);
+    if (status == WCODEC_OK)
+        status = wcodec_tree_put(&h.file, 0, r->header, r->header_size, err);
+    if (status == WCODEC_OK)
+        status = run(&h, err);
+    for (uint64_t i = 0; i < count; i++) {
+        if (status == WCODEC_OK && h.looked[i].memory != NULL)
+            wcodec_looked_put_leaves(&h.looked[i], &h.file);
         wcodec_looked_free(allocator, &h.looked[i]);
+    }
+    if (status == WCODEC_OK)
+        wcodec_tree_canonical(wcodec_tree_end(&h.file, r->size), hash);
+    wcodec_tree_free(&h.file);
     wcodec_free(allocator, h.looked);
-    wcodec_free(allocator, h.hashed);
-    wcodec_free(allocator, h.leaves);
-    wcodec_free(allocator, h.digests);
-    wcodec_free(allocator, h.pieces);
     return status;
 }

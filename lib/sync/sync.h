@@ -50,24 +50,19 @@ bool wcodec_sync_find(const struct wcodec_save_request *request, const struct wc
 wcodec_status wcodec_sync_bring(struct wcodec_save_request *request, uint64_t tensor, uint8_t *dst,
                                 wcodec_error *err);
 
-/* The hash of each tensor, the low half of its tree hash (doc/format.md 1.5), to hashes[]; where
- * `wanted` is not NULL only of those that it has a 1 for. file: NULL, or where the hash of the
- * request as a file goes. Errors name the tensor. */
+/* The linear hash (doc/format.md 10) of each tensor that `wanted` has a 1 for, to hashes[]. Errors
+ * name the tensor. */
 wcodec_status wcodec_sync_hash(struct wcodec_save_request *request, const uint8_t *wanted,
-                               uint64_t *hashes, uint8_t file[16], struct wcodec_cancel *cancel,
-                               wcodec_error *err);
+                               uint64_t *hashes, struct wcodec_cancel *cancel, wcodec_error *err);
+/* The tree hash of the request as a file. Likewise. */
+wcodec_status wcodec_sync_hash_file(struct wcodec_save_request *request, uint8_t hash[16],
+                                    struct wcodec_cancel *cancel, wcodec_error *err);
 
 /* Is this tensor in the memory of a device that hashes it there? */
 bool wcodec_sync_on_device(const struct wcodec_save_request *request, uint64_t tensor);
-/* Its hash then. Errors do not name the tensor. */
-wcodec_status wcodec_sync_hash_on_device(struct wcodec_save_request *request, uint64_t tensor,
-                                         uint64_t *hash, wcodec_error *err);
-
-/* The same, and what is known of it in the request's file: of one with a hash of it, or a writer.
- */
-wcodec_status wcodec_sync_look_on_device(struct wcodec_save_request *request, uint64_t tensor,
-                                         uint64_t *hash, struct wcodec_looked *looked,
-                                         wcodec_error *err);
+/* The sum of its linear hash then. Errors do not name the tensor. */
+wcodec_status wcodec_sync_sum_on_device(struct wcodec_save_request *request, uint64_t tensor,
+                                        uint64_t *sum, wcodec_error *err);
 
 /* The leaf's function of a context. */
 wcodec_leaf_fn wcodec_sync_leaf(const wcodec_context *context);

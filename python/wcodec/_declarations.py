@@ -784,6 +784,7 @@ class wcodec_delta_encode_options(Structure):
     use_queue: int
     queue: int
     host_memory: int
+    as_file: int
     _fields_ = (
         ("struct_size", c_size_t),
         ("encode", POINTER(wcodec_encode_options)),
@@ -794,6 +795,7 @@ class wcodec_delta_encode_options(Structure):
         ("use_queue", c_int),
         ("queue", c_uint64),
         ("host_memory", c_uint64),
+        ("as_file", c_int),
     )
 
 

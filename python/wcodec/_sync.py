@@ -40,11 +40,12 @@ def delta_encode(old: dict[str, Any], new: dict[str, Any], **options: Any) -> by
     Args:
         old, new: arrays of numpy or tensors of torch by name; in torch's case on any device. A
             tensor that `old` has not, or with another type or shape, is coded alone.
-        **options: level=3, tile=None, profile="auto", predict="auto", verify=True, threads=None,
+        **options: file=False; True: a .wcodec file that can also be decoded as one, whose base is
+            what save_file(old) makes: takes longer. level=3, tile=None, profile="auto", predict="auto", verify=True, threads=None,
             progress=None, as those of wcodec.compress().
 
     Returns:
-        A .wcodec file, whose base is what save_file(old) makes.
+        The message, for delta_apply().
 
     Raises:
         UsageError: a tensor of a type that the format lacks, or an option that is wrong.
@@ -99,6 +100,7 @@ def encode(
     new_place: Place | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
+    file: bool = False,
     **given: Any,
 ) -> bytes:
     """The message between tensors that lie where they are described."""
@@ -112,6 +114,7 @@ def encode(
     options = c.wcodec_delta_encode_options()
     lib.wcodec_delta_encode_options_init_size(options, ctypes.sizeof(options))
     options.encode = ctypes.pointer(coding)
+    options.as_file = bool(file)
     if old_place is not None:
         options.before_memory = old_place.memory.encode()
     if new_place is not None:

@@ -56,10 +56,11 @@ def test_brings_weights_to_the_new_snapshot(verify):
     expect(weights, new)
 
 
-def test_is_a_file_with_the_old_one_as_base(tmp_path):
+def test_may_be_a_file_with_the_old_one_as_base(tmp_path):
     old, new = snapshots()
     save_file(old, tmp_path / "old.wcodec")
-    (tmp_path / "message.wcodec").write_bytes(wcodec.delta_encode(old, new, level=7))
+    message = wcodec.delta_encode(old, new, level=7, file=True)
+    (tmp_path / "message.wcodec").write_bytes(message)
     expect(load_file(tmp_path / "message.wcodec", base=tmp_path / "old.wcodec"), new)
 
 

@@ -9,6 +9,7 @@
 #include "support_deltas.h"
 
 #include "coding/delta.h"
+#include "coding/linear.h"
 #include "io/tree.h"
 
 enum {
@@ -155,6 +156,43 @@ static void check_two_leaves(struct deltas *d, uint64_t count, uint64_t second_c
     free(bytes);
 }
 
+/* A tensor's linear hash, of its parts from number 0 and from another on. */
+static void check_linear(struct deltas *d, uint64_t size)
+{
+    const uint64_t piece = 1 << 16, at = 16 * (support_random(&d->seed) % 5),
+                   pieces = (size + piece - 1) / piece,
+                   first = pieces > 1 ? support_random(&d->seed) % pieces : 0;
+    uint8_t *bytes = random_bytes(d, size);
+    uint64_t *got = malloc((size_t)(pieces + 1) * 8);
+    struct wcodec_memory *elements = allocate(d, at + size), *out = allocate(d, pieces * 8 + 16);
+    wcodec_error err = {0};
+    assert_non_null(got);
+    ok(d->b->copy_in(d->queue, elements, at, bytes, size, &err), &err);
+    for (uint64_t n = 0; n <= first; n += first + (first == 0)) {
+        const struct wcodec_tensor_linear t = {.elements = elements,
+                                               .elements_at = at,
+                                               .out = out,
+                                               .out_at = 8,
+                                               .before = n * piece,
+                                               .size = size - n * piece};
+        got[pieces - n] = support_random(&d->seed);
+        ok(d->b->copy_in(d->queue, out, 8 + 8 * (pieces - n), got + pieces - n, 8, &err), &err);
+        const uint64_t guard = got[pieces - n];
+        ok(d->b->deltas->linear(d->queue, &t, &err), &err);
+        get(d, out, 8, got, 8 * (pieces - n + 1 - (n == 0)));
+        for (uint64_t i = n; i < pieces; i++)
+            assert_true(got[i - n] ==
+                        wcodec_linear_sum(bytes + i * piece,
+                                          size - i * piece < piece ? size - i * piece : piece,
+                                          i * piece));
+        assert_true(n == 0 || got[pieces - n] == guard);
+    }
+    d->b->memory_free(out);
+    d->b->memory_free(elements);
+    free(got);
+    free(bytes);
+}
+
 static unsigned length_of(uint64_t v)
 {
     unsigned bits = 0;
@@ -220,6 +258,10 @@ static void check_changed(struct changes *x, uint32_t tile)
     assert_int_equal(found.count, count);
     assert_int_equal(found.zigzag_bits, zigzag);
     assert_int_equal(found.xor_bits, by_xor);
+    assert_true(found.sum == wcodec_linear_sum(x->elements + (first << log2), (end - first) << log2,
+                                               first << log2));
+    assert_true(found.base_sum ==
+                wcodec_linear_sum(x->base + (first << log2), (end - first) << log2, first << log2));
     if (end - first == (uint64_t)1 << x->c.tile_log2)
         assert_int_equal(found.result,
                          wcodec_delta_check(x->elements + (first << log2), (end - first) << log2));
@@ -477,13 +519,14 @@ static void drop(struct delta *x)
     free(x->streams);
 }
 
-/* What the device makes of the tensor, to `result`; faults as it says. */
-static void patch(struct deltas *d, struct delta *x, uint32_t *faults)
+/* What the device makes of the tensor, to `result`; of its tiles, what it says. */
+static void patch(struct deltas *d, struct delta *x, struct wcodec_patched_tile *tiles_made)
 {
     const uint64_t tiles = CODES,
-                   faults_at = wcodec_align_u64(tiles + x->count * sizeof(struct wcodec_patch_tile),
-                                                ALIGNMENT),
-                   streams = wcodec_align_u64(faults_at + (uint64_t)4 * x->count, ALIGNMENT),
+                   results = wcodec_align_u64(tiles + x->count * sizeof(struct wcodec_patch_tile),
+                                              ALIGNMENT),
+                   made = x->count * sizeof *tiles_made,
+                   streams = wcodec_align_u64(results + made, ALIGNMENT),
                    size = wcodec_align_u64(streams + x->streams_size, 4) + 4,
                    whole = x->size + (uint64_t)2 * GUARD;
     uint8_t *work = calloc(1, (size_t)size);
@@ -493,7 +536,7 @@ static void patch(struct deltas *d, struct delta *x, uint32_t *faults)
     put_code(work, &x->side.gaps);
     put_code(work + CODES / 2, &x->side.values);
     memcpy(work + tiles, x->tiles, x->count * sizeof *x->tiles);
-    memset(work + faults_at, 0xee, (size_t)4 * x->count);
+    memset(work + results, 0xee, (size_t)made);
     memcpy(work + streams, x->streams, (size_t)x->streams_size);
     put(d, elements, x->base - GUARD, whole);
     put(d, memory, work, size);
@@ -502,7 +545,7 @@ static void patch(struct deltas *d, struct delta *x, uint32_t *faults)
         .elements_at = GUARD,
         .work = memory,
         .tiles = tiles,
-        .faults = faults_at,
+        .results = results,
         .streams = streams,
         .streams_size = x->streams_size,
         .count = x->count,
@@ -512,14 +555,14 @@ static void patch(struct deltas *d, struct delta *x, uint32_t *faults)
         .xor_values = x->head.xor_values};
     ok(d->b->deltas->patch(d->queue, &p, &err), &err);
     get(d, elements, 0, x->result, whole);
-    get(d, memory, faults_at, faults, (uint64_t)4 * x->count);
+    get(d, memory, results, tiles_made, made);
     d->b->memory_free(memory);
     d->b->memory_free(elements);
     free(work);
 }
 
 /* Against the reference, tile by tile; what no tile has is as it was. */
-static void compare(struct deltas *d, struct delta *x, const uint32_t *faults)
+static void compare(struct deltas *d, struct delta *x, const struct wcodec_patched_tile *made)
 {
     const unsigned log2 = x->head.element_log2;
     uint8_t *expected = malloc((size_t)x->size);
@@ -532,7 +575,10 @@ static void compare(struct deltas *d, struct delta *x, const uint32_t *faults)
         const uint64_t at = t->first << log2, size = (uint64_t)t->count << log2;
         const bool good =
             wcodec_delta_patch(&x->side, x->streams + t->stream, t->size, t->count, expected + at);
-        assert_int_equal(faults[i], !good);
+        assert_int_equal(made[i].fault, !good);
+        if (good)
+            assert_true(made[i].sum == wcodec_linear_sum(expected + at, size, at) -
+                                           wcodec_linear_sum(x->base + at, size, at));
         d->faults += !good;
         d->good += good;
         if (!good) /* the tile's elements are anything */
@@ -569,20 +615,23 @@ void support_deltas(const struct wcodec_backend *backend, struct wcodec_device *
     for (unsigned i = 0; i < 6; i++)
         check_two_leaves(&d, 1 + 3 * (uint64_t)i, 3 * (uint64_t)i + i % 2,
                          i < 2 ? i << 16 : 8 * (support_random(&d.seed) % 8192));
+    for (unsigned i = 0; i < 12; i++)
+        check_linear(&d, 1 + support_random(&d.seed) % (i < 6 ? 5000 : 300000));
+    check_linear(&d, 1 << 17);
     for (unsigned i = 0; i < tensors; i++)
         check_changes(&d);
     assert_true(tensors < 10 || d.changed > 1000);
     for (unsigned i = 0; i < tensors; i++) {
-        uint32_t faults[TILES_MOST];
+        struct wcodec_patched_tile made[TILES_MOST];
         struct delta x;
         make(&d, &x);
         if (x.count != 0) {
-            patch(&d, &x, faults);
-            compare(&d, &x, faults);
+            patch(&d, &x, made);
+            compare(&d, &x, made);
             assert_memory_equal(x.result + GUARD, x.data, x.size);
             damage(&d, &x);
-            patch(&d, &x, faults);
-            compare(&d, &x, faults);
+            patch(&d, &x, made);
+            compare(&d, &x, made);
         }
         drop(&x);
     }

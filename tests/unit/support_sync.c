@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "support_sync.h"
+#include "core/memory.h"
+#include "format/index.h"
+#include "io/source.h"
 
 enum { GAP = 48 };
 
@@ -97,4 +100,38 @@ void *support_message(wcodec_context *context, const struct support_snapshot *be
                             &message, size, NULL, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     return message;
+}
+
+uint8_t *support_message_forge(const uint8_t *message, size_t message_size, const char *key,
+                               const char *text, size_t *size)
+{
+    struct wcodec_source source;
+    struct wcodec_index *index;
+    const wcodec_limits limits = {.max_memory = UINT64_MAX,
+                                  .max_tensor_bytes = UINT64_MAX,
+                                  .max_index_bytes = UINT64_MAX,
+                                  .max_tensors = UINT64_MAX};
+    uint8_t *coded, tail[WCODEC_TAIL_SIZE];
+    size_t coded_size;
+    uint64_t decoded_size;
+    wcodec_error err = {0};
+    wcodec_source_memory(message, message_size, &source);
+    if (wcodec_index_read(&source, &wcodec_default_allocator, &limits, &index, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    for (uint64_t i = 0; i < index->metadata_count; i++)
+        if (strcmp(index->metadata[2 * i], key) == 0)
+            index->metadata[2 * i + 1] = text;
+    assert_int_equal(wcodec_index_write(index, &wcodec_default_allocator, &coded, &coded_size,
+                                        &decoded_size, &err),
+                     WCODEC_OK);
+    const size_t body = (size_t)index->body_stop;
+    *size = body + coded_size + sizeof tail;
+    uint8_t *forged = malloc(*size);
+    memcpy(forged, message, body);
+    memcpy(forged + body, coded, coded_size);
+    wcodec_tail_write(forged, body, coded, coded_size, decoded_size, *size, tail);
+    memcpy(forged + body + coded_size, tail, sizeof tail);
+    wcodec_free(&wcodec_default_allocator, coded);
+    wcodec_index_free(index);
+    return forged;
 }

@@ -41,5 +41,8 @@ void support_snapshot_expect(const struct support_snapshot *got,
  * made. */
 void *support_message(wcodec_context *context, const struct support_snapshot *before,
                       const struct support_snapshot *after, size_t *size);
+/* A message with another text of metadata, right in all its other hashes: the caller's to free. */
+uint8_t *support_message_forge(const uint8_t *message, size_t message_size, const char *key,
+                               const char *text, size_t *size);
 
 #endif

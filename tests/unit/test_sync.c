@@ -172,7 +172,7 @@ static void restore(wcodec_reader *reader, struct support_sink *sink)
         fail_msg("%s", err.text);
 }
 
-/* A message is a file, whose base is what saving the old snapshot makes. */
+/* A message may be a file, whose base is what saving the old snapshot makes. */
 static void test_file(void **state)
 {
     (void)state;
@@ -186,7 +186,13 @@ static void test_file(void **state)
     support_snapshot_copy(&before, &after);
     support_snapshot_change(&after, 30, 12);
     wcodec_context *context = support_context(2, NULL);
-    void *message = support_message(context, &before, &after, &size);
+    void *message = NULL;
+    wcodec_delta_encode_options options;
+    wcodec_delta_encode_options_init(&options);
+    options.as_file = 1;
+    assert_int_equal(wcodec_delta_encode(context, before.items, ALL, after.items, ALL, &options,
+                                         &message, &size, NULL, &err),
+                     WCODEC_OK);
     save(context, &before, &old);
     save(context, &after, &saved);
     support_put_file("old.wcodec", old.data, old.size);

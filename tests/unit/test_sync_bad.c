@@ -4,9 +4,6 @@
 /* Messages that are damaged or of another snapshot, and wrong arguments: an error, and weights of
  * which it is known what became of them. */
 #include "support_sync.h"
-#include "core/memory.h"
-#include "format/index.h"
-#include "io/source.h"
 
 static const struct support_shape small[] = {
     {WCODEC_DTYPE_BF16, 700}, {WCODEC_DTYPE_F32, 300}, {WCODEC_DTYPE_U8, 5}, {WCODEC_DTYPE_I8, 0}};
@@ -214,41 +211,6 @@ static void test_no_message(void **state)
     end(&f);
 }
 
-/* The message with another text of metadata, right in all its other hashes: the caller's to free.
- */
-static uint8_t *forge(const struct fixture *f, const char *key, const char *text, size_t *size)
-{
-    struct wcodec_source source;
-    struct wcodec_index *index;
-    const wcodec_limits limits = {.max_memory = UINT64_MAX,
-                                  .max_tensor_bytes = UINT64_MAX,
-                                  .max_index_bytes = UINT64_MAX,
-                                  .max_tensors = UINT64_MAX};
-    uint8_t *coded, tail[WCODEC_TAIL_SIZE];
-    size_t coded_size;
-    uint64_t decoded_size;
-    wcodec_error err = {0};
-    wcodec_source_memory(f->message, f->size, &source);
-    if (wcodec_index_read(&source, &wcodec_default_allocator, &limits, &index, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    for (uint64_t i = 0; i < index->metadata_count; i++)
-        if (strcmp(index->metadata[2 * i], key) == 0)
-            index->metadata[2 * i + 1] = text;
-    assert_int_equal(wcodec_index_write(index, &wcodec_default_allocator, &coded, &coded_size,
-                                        &decoded_size, &err),
-                     WCODEC_OK);
-    const size_t body = (size_t)index->body_stop;
-    *size = body + coded_size + sizeof tail;
-    uint8_t *forged = malloc(*size);
-    memcpy(forged, f->message, body);
-    memcpy(forged + body, coded, coded_size);
-    wcodec_tail_write(forged, body, coded, coded_size, decoded_size, *size, tail);
-    memcpy(forged + body + coded_size, tail, sizeof tail);
-    wcodec_free(&wcodec_default_allocator, coded);
-    wcodec_index_free(index);
-    return forged;
-}
-
 /* A result with another hash than the message says: found half way, unless all is tried before. */
 static void test_forged(void **state)
 {
@@ -264,7 +226,9 @@ static void test_forged(void **state)
     size_t size;
     make(&f, large, LARGE, 40);
     for (unsigned i = 0; wrong[i] != NULL; i++) {
-        forged = forge(&f, i % 2 ? "wcodec.delta.before" : "wcodec.delta.after", wrong[i], &size);
+        forged = support_message_forge(f.message, f.size,
+                                       i % 2 ? "wcodec.delta.before" : "wcodec.delta.after",
+                                       wrong[i], &size);
         assert_int_equal(apply(&f, forged, size, 0, NULL, &err), WCODEC_ERROR_CORRUPT);
         free(forged);
     }
@@ -279,7 +243,7 @@ static void test_forged(void **state)
     memcpy(hashes, value, sizeof hashes);
     hashes[16 * 3] = hashes[16 * 3] == '0' ? '1' : '0';
     wcodec_reader_close(reader);
-    forged = forge(&f, "wcodec.delta.after", hashes, &size);
+    forged = support_message_forge(f.message, f.size, "wcodec.delta.after", hashes, &size);
     for (unsigned verify = 0; verify < 3; verify++) {
         memcpy(f.weights.data, f.before.data, f.before.size);
         assert_int_equal(apply(&f, forged, size, verify, states, &err), WCODEC_ERROR_MISMATCH);

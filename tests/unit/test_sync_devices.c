@@ -131,6 +131,30 @@ static void try_encoding(wcodec_context *context, const char *backend,
     }
 }
 
+/* The same of a message that is a file, too: hashes of files are taken beside coding. */
+static void try_file(wcodec_context *context, const char *backend,
+                     const struct support_snapshot *before, const struct placed *old,
+                     const struct support_snapshot *after, const struct placed *new)
+{
+    void *messages[2];
+    size_t sizes[2];
+    for (unsigned on_device = 0; on_device < 2; on_device++) {
+        wcodec_delta_encode_options options;
+        wcodec_error err = {0};
+        wcodec_delta_encode_options_init(&options);
+        options.as_file = 1;
+        options.before_memory = options.after_memory = on_device ? backend : NULL;
+        if (wcodec_delta_encode(context, on_device ? old->items : before->items, COUNT,
+                                on_device ? new->items : after->items, COUNT, &options,
+                                &messages[on_device], &sizes[on_device], NULL, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(messages[0], messages[1], sizes[0]);
+    wcodec_delta_free(context, messages[0]);
+    wcodec_delta_free(context, messages[1]);
+}
+
 /* Of a tensor the last tile, of three elements, each of which gets less by one: codes of one word,
  * which take no bits, and a stream of no bytes. */
 static void try_end(wcodec_context *context, const char *backend,
@@ -194,6 +218,8 @@ static void test_devices(void **state)
         put(context, &before, names[n], &old);
         put(context, &after, names[n], &new);
         try_encoding(context, names[n], &before, &old, &after, &new, message, size);
+        if (n == 1)
+            try_file(context, names[n], &before, &old, &after, &new);
         for (unsigned verify = 0; verify < 3; verify++) {
             wcodec_delta_apply_options how;
             uint8_t states[COUNT];
@@ -237,6 +263,41 @@ static void count_changes(void *opaque, wcodec_log_level level, const char *text
     _Atomic unsigned *changes = opaque;
     (void)level;
     *changes += strstr(text, "is changed where it is by fake:0") != NULL;
+}
+
+/* A message that says another hash of the first tensor's result: whether the result is read, or its
+ * hash follows from what is written, that is seen. */
+static void try_forged(wcodec_context *context, const void *message, size_t size,
+                       const struct support_snapshot *before, struct placed *weights)
+{
+    wcodec_reader *reader;
+    const char *key, *value;
+    char hashes[16 * COUNT + 1];
+    wcodec_error err = {0};
+    size_t forged_size;
+    assert_int_equal(wcodec_reader_open_memory(context, message, size, &reader, &err), WCODEC_OK);
+    assert_int_equal(wcodec_reader_metadata(reader, 0, 1, &key, &value, &err), WCODEC_OK);
+    assert_int_equal(strlen(value), sizeof hashes - 1);
+    memcpy(hashes, value, sizeof hashes);
+    hashes[5] = hashes[5] == '0' ? '1' : '0';
+    uint8_t *forged =
+        support_message_forge(message, size, "wcodec.delta.after", hashes, &forged_size);
+    wcodec_reader_close(reader);
+    for (unsigned after = 0; after < 2; after++) {
+        wcodec_delta_apply_options how;
+        uint8_t states[COUNT];
+        wcodec_delta_apply_options_init(&how);
+        how.memory = "fake";
+        how.verify = after ? WCODEC_DELTA_VERIFY_AFTER : WCODEC_DELTA_VERIFY_BEFORE;
+        how.states = states;
+        load(context, before, "fake", weights);
+        assert_int_equal(wcodec_delta_apply(context, forged, forged_size, weights->items, COUNT,
+                                            &how, NULL, &err),
+                         WCODEC_ERROR_MISMATCH);
+        assert_non_null(strstr(err.text, "layers.0.weight"));
+        assert_int_equal(states[0], WCODEC_DELTA_STATE_BROKEN);
+    }
+    free(forged);
 }
 
 /* Tensors that a device changes itself: all of equal and sparse tiles that it can, and none where
@@ -286,6 +347,8 @@ static void test_changed_on_device(void **state)
         /* Those of bf16 and f32: that of f16 is at an odd place, others are small or in other
          * tiles. */
         assert_int_equal(changes, m == 0 && wcodec_fibers_supported() ? 2 : 0);
+        if (m == 0)
+            try_forged(context, message, size, &before, &weights);
         wcodec_buffer_destroy(weights.buffer);
         wcodec_context_destroy(context);
     }
