@@ -20,21 +20,28 @@ struct measured {
     double recall;
 };
 
-static bool take_options(struct app *app, const struct vectors_rows *rows, struct measured *m,
-                         wcodec_vectors_search_options *options)
+static bool take_options(struct app *app, const char *path, const struct vectors_rows *rows,
+                         struct measured *m, wcodec_vectors_search_options *options)
 {
     const struct options *o = &app->options;
     const uint64_t n = rows->rows.count;
     m->nearest = o->nearest ? o->nearest : NEAREST;
-    m->queries = o->queries == UINT64_MAX ? (n < QUERIES ? n : QUERIES) : o->queries;
-    if (m->nearest > NEAREST_MAX || m->nearest >= m->info.rows)
+    /* As many as there can be, unless so many were asked for. */
+    const uint64_t few = m->info.rows <= m->nearest && !o->nearest ? 0 : n < QUERIES ? n : QUERIES;
+    m->queries = o->queries == UINT64_MAX ? few : o->queries;
+    if (n == 0 || rows->rows.dimensions != m->info.dimensions)
         return app_fail(app, EXIT_USAGE,
-                        "%" PRIu64 " neighbours of %" PRIu64
+                        "%s: %" PRIu64 " rows of %" PRIu64
+                        " dimensions are not the originals of %" PRIu64 " vectors of %" PRIu64,
+                        rows->name, n, rows->rows.dimensions, m->info.rows, m->info.dimensions);
+    if (m->nearest > NEAREST_MAX || (m->queries != 0 && m->nearest >= m->info.rows))
+        return app_fail(app, EXIT_USAGE,
+                        "%s: %" PRIu64 " neighbours of %" PRIu64
                         " vectors: there must be fewer than those, and at most %d",
-                        m->nearest, m->info.rows, NEAREST_MAX);
+                        path, m->nearest, m->info.rows, NEAREST_MAX);
     if (m->queries > n)
-        return app_fail(app, EXIT_USAGE, "%" PRIu64 " queries of %" PRIu64 " vectors", m->queries,
-                        n);
+        return app_fail(app, EXIT_USAGE, "%s: %" PRIu64 " queries of %" PRIu64 " vectors",
+                        rows->name, m->queries, n);
     wcodec_vectors_search_options_init(options);
     options->k = m->nearest + 1; /* a query finds itself */
     options->metric = o->metric;
@@ -123,7 +130,7 @@ static void evaluate(struct app *app, const char *path, const wcodec_vectors_sto
     wcodec_vectors_search_options options;
     wcodec_error err = {0};
     wcodec_vectors_store_describe(store, &m.info);
-    if (!take_options(app, rows, &m, &options))
+    if (!take_options(app, path, rows, &m, &options))
         return;
     uint64_t *ids = app_alloc(app, path, 2 * options.k * sizeof *ids);
     float *scores = app_alloc(app, path, options.k * sizeof *scores);

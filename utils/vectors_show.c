@@ -167,13 +167,11 @@ void vectors_evaluate(struct app *app)
         vectors_store_evaluate(app);
         return;
     }
-    if (o->for_stores || o->for_add) {
+    wcodec_vectors *vectors = vectors_files_read(app, o->files.items[0], &attributes);
+    if (vectors && (o->for_stores || o->for_add)) {
         app_fail(app, EXIT_USAGE, "%s: is a set that train made, but --%s is for stores",
                  o->files.items[0], o->for_stores ? o->for_stores : o->for_add);
-        return;
-    }
-    wcodec_vectors *vectors = vectors_files_read(app, o->files.items[0], &attributes);
-    if (vectors && vectors_rows_open(app, o->files.items[1], &rows)) {
+    } else if (vectors && vectors_rows_open(app, o->files.items[1], &rows)) {
         evaluate(app, o->files.items[0], vectors, &rows);
         vectors_rows_close(&rows);
     }

@@ -106,8 +106,20 @@ recall 0.95 --first-id=100 some all.npy
 run 2 "$WCODEC" vectors evaluate some all.npy; says 'the original has no row of vector'
 run 2 "$WCODEC" vectors evaluate --nearest=496 some all.npy; says '496 neighbours of 496'
 run 2 "$WCODEC" vectors evaluate --queries=501 some all.npy; says '501 queries of 500'
-run 2 "$WCODEC" vectors evaluate some narrow.npy; says '5 dimensions'
+for queries in 0 100; do
+    run 2 "$WCODEC" vectors evaluate --queries=$queries some narrow.npy; says '^wcodec: error: narrow.npy: .* 5 dimensions'
+done
+# With as few as are asked for, and with none, only their size.
+"$PYTHON" -c 'print(*(i for i in range(107, 600) if i != 350 and i != 599))' >ids
+run 0 xargs "$WCODEC" vectors remove some <ids
+run 0 "$WCODEC" vectors evaluate --first-id=100 --nearest=4 some all.npy; quiet; prints '^recall@4: '
+run 0 "$WCODEC" vectors evaluate --first-id=100 some all.npy; quiet; is "$(sed 's:[0-9.]::g' "$work/out")" 'bytes: ,  % of F'
+run 2 "$WCODEC" vectors evaluate --nearest=10 some all.npy; says '^wcodec: error: some: 10 neighbours of 5 '
+run 0 "$WCODEC" vectors remove some 102 103 104 105 106
+run 0 "$WCODEC" vectors evaluate --json some all.npy; json_is out 'd["rows"] == 0 and d["recall"] is None'
+run 2 "$WCODEC" vectors evaluate --queries=0 --nearest=4294967294 some all.npy; says 'at most 1000'
 rm -r some
+run 1 "$WCODEC" vectors evaluate --probes=3 some all.npy; says 'some.idx: cannot open'
 
 # A store: ids, adding by the anchors that are there, removing.
 run 0 "$WCODEC" vectors add --json --anchors=8 store all.npy; json out
