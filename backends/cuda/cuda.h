@@ -73,6 +73,7 @@ struct wcodec_device {
     cu_function deltas[WCODEC_DELTA_KERNELS];
     cu_function dense[WCODEC_DENSE_KERNELS];
     cu_function rollouts[WCODEC_ROLLOUT_KINDS][WCODEC_RECURRENCE_FORMS];
+    cu_function groups[WCODEC_GROUPS_MOST + 1]; /* of so many parts; NULL: there is none */
     cu_function vectors[WCODEC_VECTORS_KERNELS];
     cu_function searches[WCODEC_SEARCH_KERNELS];
     cu_function wide[WCODEC_WIDE_KERNELS];

@@ -8,8 +8,31 @@
 #include "backends/cuda/cuda.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { ITEMS = 512, TENSOR_ITEMS = 256, PARTS = 8, PARTS_MOST = 16 };
+enum { ITEMS = 512, TENSOR_ITEMS = 256, PARTS = 8, PARTS_MOST = 16, CU_NOT_FOUND = 500 };
+
+/* Those by products of four warps, which only builds for Hopper have. */
+static cu_result find_groups(struct wcodec_device *d)
+{
+    const char *wanted = d->host->setting(d->host->opaque, "WCODEC_CUDA_WARPGROUPS");
+    cu_result result = 0;
+    if (wanted != NULL && strcmp(wanted, "0") == 0)
+        return 0;
+    for (unsigned parts = 2; parts <= WCODEC_GROUPS_MOST && result == 0; parts *= 2) {
+        char name[64];
+        snprintf(name, sizeof name, "wcodec_rollouts_groups_%u", parts);
+        result = d->cu->module_function(&d->groups[parts], d->module, name);
+        if (result == CU_NOT_FOUND) {
+            d->groups[parts] = NULL;
+            return 0;
+        }
+        if (result == 0)
+            result = d->cu->function_set(d->groups[parts], CU_FUNCTION_MAX_DYNAMIC_SHARED,
+                                         (int)d->limits.shared);
+    }
+    return result;
+}
 
 cu_result wcodec_cuda_find_rollouts(struct wcodec_device *d)
 {
@@ -26,6 +49,8 @@ cu_result wcodec_cuda_find_rollouts(struct wcodec_device *d)
                                          (int)d->limits.shared);
     }
     int cooperative = 0;
+    if (result == 0)
+        result = find_groups(d);
     if (result == 0)
         result = d->cu->device_attribute(&cooperative, CU_ATTRIBUTE_COOPERATIVE_LAUNCH, d->number);
     d->cooperative = cooperative == 1 && d->cu->launch_extended != NULL;
@@ -102,9 +127,18 @@ static bool plan(struct wcodec_device *d, const struct wcodec_rollout_sizes *siz
     return there;
 }
 
+struct work_groups {
+    uint32_t count, items, shared;
+};
+
+static struct work_groups groups_of(const struct wcodec_rollout_plan *p, uint32_t members)
+{
+    return (struct work_groups){members * p->parts, p->items, wcodec_gpu_rollout_shared(p)};
+}
+
 /* early: may begin while the launch before it ends. */
 static cu_result launch(const struct wcodec_device *d, const struct wcodec_rollout_plan *p,
-                        cu_function kernel, uint32_t groups, cu_stream stream, bool early,
+                        cu_function kernel, struct work_groups of, cu_stream stream, bool early,
                         void *argument)
 {
     void *arguments[] = {argument};
@@ -120,11 +154,10 @@ static cu_result launch(const struct wcodec_device *d, const struct wcodec_rollo
             (struct cu_launch_attribute){.id = CU_LAUNCH_PROGRAMMATIC_SERIALIZATION};
         attributes[count++].value.allowed = 1;
     }
-    const uint32_t shared = wcodec_gpu_rollout_shared(p);
-    const struct cu_launch_config config = {{groups, 1, 1}, {p->items, 1, 1}, shared,
-                                            stream,         attributes,       count};
+    const struct cu_launch_config config = {{of.count, 1, 1}, {of.items, 1, 1}, of.shared,
+                                            stream,           attributes,       count};
     return count > 0 ? d->cu->launch_extended(&config, kernel, arguments, NULL)
-                     : d->cu->launch(kernel, groups, 1, 1, p->items, 1, 1, shared, stream,
+                     : d->cu->launch(kernel, of.count, 1, 1, of.items, 1, 1, of.shared, stream,
                                      arguments, NULL);
 }
 
@@ -145,7 +178,7 @@ static wcodec_status run(struct wcodec_queue *q, const struct wcodec_ensemble_ro
     if (status != WCODEC_OK)
         return status;
     const cu_result result =
-        launch(d, p, kernel_of(d, p), p->sizes.members * p->parts, q->stream, false, &l);
+        launch(d, p, kernel_of(d, p), groups_of(p, p->sizes.members), q->stream, false, &l);
     if (result == CU_COOPERATIVE_LAUNCH_TOO_LARGE) {
         wcodec_cuda_leave(d, 0, "", NULL);
         return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%u work-groups do not run at once",
@@ -173,8 +206,14 @@ static wcodec_status run_many(struct wcodec_queue *q, const struct wcodec_many_r
         struct wcodec_recurrence_launch l;
         wcodec_gpu_launch_many(m, member, together(d, p), m->weights->address, m->work->address,
                                &l);
-        result = launch(d, p, d->rollouts[0][wcodec_gpu_sequences_form(p, &l)],
-                        l.members * p->parts, q->stream, false, &l);
+        struct work_groups of = groups_of(p, l.members);
+        cu_function kernel = d->rollouts[0][wcodec_gpu_sequences_form(p, &l)];
+        const uint32_t shared = wcodec_gpu_groups_shared(p, &l);
+        if (shared > 0 && shared <= d->limits.shared && d->groups[p->parts] != NULL) {
+            of = (struct work_groups){of.count, WCODEC_GROUPS_ITEMS, shared};
+            kernel = d->groups[p->parts];
+        }
+        result = launch(d, p, kernel, of, q->stream, false, &l);
     }
     return wcodec_cuda_leave(d, result, p->parts > 1 ? "cuLaunchKernelEx" : "cuLaunchKernel", err);
 }
@@ -189,7 +228,7 @@ static wcodec_status run_sequences(struct wcodec_device *d, uint64_t queue,
     if (status != WCODEC_OK)
         return status;
     const cu_result result =
-        launch(d, p, d->rollouts[1][wcodec_gpu_sequences_form(p, &l)], l.members * p->parts,
+        launch(d, p, d->rollouts[1][wcodec_gpu_sequences_form(p, &l)], groups_of(p, l.members),
                (cu_stream)(uintptr_t)queue, d->early_launches, &l);
     wcodec_cuda_leave(d, 0, "", NULL);
     return result != 0 ? wcodec_cuda_launch_failed(d, result, err) : WCODEC_OK;

@@ -14,6 +14,7 @@
 #include "backends/kernels/product_transposed.h"
 #include "backends/kernels/product_wide.h"
 #include "backends/kernels/recurrence.h"
+#include "backends/kernels/recurrence_groups.h"
 #include "backends/kernels/recurrence_tensor.h"
 #include "backends/kernels/rollout.h"
 #include "backends/kernels/rollout_warps.h"
@@ -103,6 +104,16 @@ extern "C" __global__ void __launch_bounds__(WCODEC_WIDE_X_THREADS, WCODEC_WIDE_
     struct wcodec_warp warp;
     wcodec_wide_x_kernel(&warp, &launch);
 }
+
+#define WCODEC_ROLLOUTS_GROUPS(parts) \
+    extern "C" __global__ void __launch_bounds__(WCODEC_GROUPS_ITEMS, 1) \
+        wcodec_rollouts_groups_##parts(const __grid_constant__ wcodec_recurrence_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        wcodec_groups_kernel(parts, &warp, &launch); \
+    }
+WCODEC_ROLLOUTS_GROUPS(2)
+WCODEC_ROLLOUTS_GROUPS(4)
 #endif
 
 #define WCODEC_ENCODER(name, step, bits) \

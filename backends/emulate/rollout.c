@@ -19,6 +19,8 @@ enum {
     PARTS = 8,
     TENSOR_ITEMS = 1024,
     SHARED = 64 << 10,
+    GROUPS_ITEMS = 256, /* of clusters that take many starts */
+    GROUPS_SHARED = 227 << 10,
     CACHE = 16 << 10,
     TOGETHER = 3
 };
@@ -31,14 +33,16 @@ bool wcodec_emulated_rollouts_apart, wcodec_emulated_rollouts_clusters;
 static bool plan(struct wcodec_device *device, const struct wcodec_rollout_sizes *sizes,
                  struct wcodec_rollout_plan *plan)
 {
-    const bool clusters = wcodec_emulated_rollouts_clusters && sizes->unit == WCODEC_UNIT_NONE;
+    const bool clusters = wcodec_emulated_rollouts_clusters && sizes->unit == WCODEC_UNIT_NONE,
+               groups = clusters && sizes->rounded && sizes->hidden > 64 && sizes->hidden <= 128;
     const struct wcodec_gpu_rollout_limits limits = {.items = ITEMS,
                                                      .parts = PARTS,
-                                                     .shared = SHARED,
+                                                     .shared = groups ? GROUPS_SHARED : SHARED,
                                                      .registers = true,
                                                      .exchanges = !clusters,
                                                      .takes_pinned = true,
-                                                     .tensor_items = TENSOR_ITEMS,
+                                                     .tensor_items =
+                                                         groups ? GROUPS_ITEMS : TENSOR_ITEMS,
                                                      .cache = CACHE};
     (void)device;
     return wcodec_fibers_supported() && wcodec_gpu_plan_rollout(sizes, &limits, plan);
@@ -149,6 +153,12 @@ static wcodec_status run_many(struct wcodec_queue *queue, const struct wcodec_ma
         struct wcodec_recurrence_launch l;
         wcodec_gpu_launch_many(m, member, 1, (uint64_t)(uintptr_t)m->weights->data,
                                (uint64_t)(uintptr_t)m->work->data, &l);
+        const uint32_t groups =
+            wcodec_emulated_rollouts_clusters ? wcodec_gpu_groups_shared(p, &l) : 0;
+        if (groups > 0) {
+            status = wcodec_emulated_rollout_groups(queue->device->host, p, &l, groups, SEED, err);
+            continue;
+        }
         const struct run r = {
             .sequences = &l, .form = wcodec_gpu_sequences_form(p, &l), .model = true};
         status = launch(queue->device->host, p, l.members * p->parts, false, run_sequences_lane, &r,

@@ -22,4 +22,11 @@ wcodec_status wcodec_emulated_rollout_clusters(const struct wcodec_host *host,
                                                const struct wcodec_rollout_launch *launch,
                                                uint64_t seed, wcodec_error *err);
 
+/* A launch of those of many starts, of two parts. */
+struct wcodec_recurrence_launch;
+wcodec_status wcodec_emulated_rollout_groups(const struct wcodec_host *host,
+                                             const struct wcodec_rollout_plan *plan,
+                                             const struct wcodec_recurrence_launch *launch,
+                                             uint32_t shared, uint64_t seed, wcodec_error *err);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "backends/emulate/clusters.h"
 #include "backends/gpu/rollout.h"
+#include "backends/kernels/recurrence_groups.h"
 #include "backends/kernels/rollout.h"
 #include "backends/kernels/rollout_warps.h"
 
@@ -58,5 +59,24 @@ wcodec_status wcodec_emulated_rollout_clusters(const struct wcodec_host *host,
                                               seed};
     wcodec_fibers_cluster =
         (struct wcodec_fibers_cluster){.size = plan->parts, .lanes = plan->parts * plan->items};
+    return wcodec_lanes_launch_together(host, &lanes, plan->parts, err);
+}
+
+static void run_groups_lane(struct wcodec_warp *warp, const void *argument)
+{
+    const struct wcodec_recurrence_launch *l = argument;
+    wcodec_cluster_enter(warp);
+    wcodec_groups_kernel(2, warp, l);
+}
+
+wcodec_status wcodec_emulated_rollout_groups(const struct wcodec_host *host,
+                                             const struct wcodec_rollout_plan *plan,
+                                             const struct wcodec_recurrence_launch *launch,
+                                             uint32_t shared, uint64_t seed, wcodec_error *err)
+{
+    const struct wcodec_lanes_launch lanes = {
+        run_groups_lane, launch, launch->members * plan->parts, WCODEC_GROUPS_ITEMS, shared, seed};
+    wcodec_fibers_cluster = (struct wcodec_fibers_cluster){
+        .size = plan->parts, .lanes = plan->parts * WCODEC_GROUPS_ITEMS};
     return wcodec_lanes_launch_together(host, &lanes, plan->parts, err);
 }

@@ -469,3 +469,12 @@ unsigned wcodec_gpu_sequences_form(const struct wcodec_rollout_plan *p,
     return p->form == WCODEC_RECURRENCE_AFTER ? WCODEC_RECURRENCE_AFTER_256
                                               : WCODEC_RECURRENCE_BEFORE_256;
 }
+
+uint32_t wcodec_gpu_groups_shared(const struct wcodec_rollout_plan *p,
+                                  const struct wcodec_recurrence_launch *l)
+{
+    if (p->tiles == 0 || p->sizes.unit != WCODEC_UNIT_NONE || p->rows != 64 || p->parts == 1 ||
+        p->parts > WCODEC_GROUPS_MOST || l->input_quads != 1 || l->hidden_quads != p->parts)
+        return 0;
+    return WCODEC_GROUPS_SHARED(p->parts, divide_up(16 * l->all_tiles, WCODEC_GROUPS_SET));
+}

@@ -82,4 +82,9 @@ void wcodec_gpu_launch_many(const struct wcodec_many_rollouts *rollouts, uint32_
 unsigned wcodec_gpu_sequences_form(const struct wcodec_rollout_plan *plan,
                                    const struct wcodec_recurrence_launch *launch);
 
+/* Bytes of shared memory of work-groups of WCODEC_GROUPS_ITEMS that take them by products of four
+ * warps (recurrence_groups.h), of which members have a cluster; 0: that kernel is not for them. */
+uint32_t wcodec_gpu_groups_shared(const struct wcodec_rollout_plan *plan,
+                                  const struct wcodec_recurrence_launch *launch);
+
 #endif

@@ -101,6 +101,8 @@
  *                                which all who have written them called wcodec_cluster_ready(warp)
  *   wcodec_cluster_wait(warp, barrier, bytes, turn)  so many have come there, by calls that name
  *                                this barrier, for the turn-th time (from 0 on)
+ *   wcodec_cluster_arrive(warp, barrier, bytes), wcodec_cluster_pass(warp, barrier, turn)  both
+ *                                halves of that: one thread says what is to come, any wait for it
  *   wcodec_cluster_open(warp, barriers, count)  barriers, of 8 bytes each, before
  *                                wcodec_cluster_sync(), which is before the first float
  *   wcodec_cluster_sync(warp)    barrier of the cluster
@@ -110,6 +112,14 @@
  *   wcodec_exchange_fail(at), wcodec_exchange_look(at)  1 into a word of 32 bits; the word
  *   wcodec_exchange_pause()      after a read in vain
  *   WCODEC_WARPGROUPS            defined where warpgroup.h has what it has
+ *   WCODEC_GROUP_PRODUCTS        defined where that has, or fibers have, products of four warps:
+ *   wcodec_group_across(address, down, across)  describes their operand in shared memory: blocks
+ *                                of 8 columns by 8 vectors
+ *   wcodec_group_after(operand, bytes)  one that begins later
+ *   wcodec_group_multiply_48(warp, sums, a, operand)  sums += a b, 64 x 48 x 16, after
+ *                                wcodec_group_begin_sums(sums, count), and after any branch since
+ *                                wcodec_group_begin(); wcodec_group_end_products() comes after the
+ *                                last, and they are done with wcodec_group_end_sums(sums, count)
  *   wcodec_allow_next_launch(warp)  the next launch may begin
  *   wcodec_wait_for_launch(warp)    what the launches before this one have stored can be read now
  *

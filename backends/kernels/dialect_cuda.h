@@ -249,15 +249,18 @@ WCODEC_DEVICE_FUNCTION void wcodec_cluster_send(struct wcodec_warp *, uint32_t a
                  : "memory");
 }
 
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_arrive(struct wcodec_warp *, uint32_t barrier,
+                                                  uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
 /* What counts at the barrier is in shared memory, and seen when it has been counted. To acquire at
  * the cluster's scope would empty the first cache, too. */
-WCODEC_DEVICE_FUNCTION void wcodec_cluster_wait(struct wcodec_warp *, uint32_t barrier,
-                                                uint32_t bytes, uint32_t turn)
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_pass(struct wcodec_warp *, uint32_t barrier,
+                                                uint32_t turn)
 {
-    if (threadIdx.x == 0)
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
-                     "r"(bytes)
-                     : "memory");
     asm volatile("{\n"
                  " .reg .pred done;\n"
                  "again:\n"
@@ -266,6 +269,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_cluster_wait(struct wcodec_warp *, uint32_t b
                  "}" ::"r"(barrier),
                  "r"(turn & 1)
                  : "memory");
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_cluster_wait(struct wcodec_warp *warp, uint32_t barrier,
+                                                uint32_t bytes, uint32_t turn)
+{
+    if (threadIdx.x == 0)
+        wcodec_cluster_arrive(warp, barrier, bytes);
+    wcodec_cluster_pass(warp, barrier, turn);
 }
 #else
 WCODEC_DEVICE_FUNCTION void wcodec_cluster_open(struct wcodec_warp *, uint32_t, uint32_t)

@@ -201,8 +201,10 @@ static inline float wcodec_bits_float(uint32_t bits)
 #define wcodec_square_root(x) __builtin_sqrtf(x)
 #define wcodec_shared_add(warp, address, v) \
     wcodec_put_u32(warp, address, wcodec_shared_u32(warp, address) + (v))
+#ifndef WCODEC_LANES_CLUSTERS
 #define wcodec_sync_part(warp, part, threads) \
     ((void)(part), (void)(threads), wcodec_sync_group(warp))
+#endif
 #define wcodec_copy_part(warp, to, from, size) wcodec_lanes_copy_part(warp, to, from, size)
 #define wcodec_allow_next_launch(warp) ((void)(warp))
 #define wcodec_wait_for_launch(warp) ((void)(warp))
@@ -299,5 +301,44 @@ static inline void wcodec_mma_f16(struct wcodec_warp *warp, float *sums, const u
 {
     wcodec_lanes_mma(warp, sums, a, b0, b1, wcodec_lanes_f16);
 }
+
+#ifdef WCODEC_LANES_CLUSTERS
+/* Products are done when they are asked for. */
+#define WCODEC_GROUP_PRODUCTS
+#define wcodec_group_begin_sums(sums, count) ((void)(sums), (void)(count))
+#define wcodec_group_begin() ((void)0)
+#define wcodec_group_end_products() ((void)0)
+#define wcodec_group_end_sums(sums, count) ((void)(sums), (void)(count))
+
+static inline uint64_t wcodec_group_across(uint32_t address, uint32_t down, uint32_t across)
+{
+    return address | (uint64_t)down << 32 | (uint64_t)across << 48;
+}
+
+static inline uint64_t wcodec_group_after(uint64_t operand, uint32_t bytes)
+{
+    return operand + bytes;
+}
+
+static inline void wcodec_group_multiply_48(struct wcodec_warp *warp, float *sums,
+                                            const uint32_t *a, uint64_t operand)
+{
+    const uint32_t address = (uint32_t)operand, down = operand >> 32 & 0xffff,
+                   across = (uint32_t)(operand >> 48);
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t row[4];
+        wcodec_lanes_gather(a, 4, warp->lane / 4 * 4 + i, row);
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t of = address + k / 2 * down + 16 * (2 * i + k % 2) + warp->lane % 4 * 4;
+            for (uint32_t block = 0; block < 6; block++) {
+                const uint32_t pair = wcodec_shared_u32(warp, of + block * across);
+                for (uint32_t sum = 0; sum < 4; sum++)
+                    sums[4 * block + sum] += wcodec_lanes_bf16(row[sum / 2 + k / 2 * 2], k % 2) *
+                                             wcodec_lanes_bf16(pair, sum % 2);
+            }
+        }
+    }
+}
+#endif
 
 #endif

@@ -53,4 +53,17 @@ WCODEC_STRUCT_SIZE(wcodec_recurrence_launch, 328);
     (WCODEC_TENSOR_SHARED(input_quads, hidden_quads, warps, tiles, false) + \
      (256 * (parts) + 64) * (tiles))
 
+/* By four warps' products (recurrence_groups.h): sequences of a set; bytes of barriers of up to 6
+ * sets, of a part's share of a vector of a set, of all that a set has, of shared memory. */
+#define WCODEC_GROUPS_MOST 4 /* parts */
+#define WCODEC_GROUPS_SET 48u
+#define WCODEC_GROUPS_CLASSES 256u
+#define WCODEC_GROUPS_HEAD 768u
+#define WCODEC_GROUPS_ITEMS 384u
+#define WCODEC_GROUPS_PART (64u * 2 * WCODEC_GROUPS_SET)
+#define WCODEC_GROUPS_SET_BYTES(parts) \
+    ((2 * (parts) + 4) * WCODEC_GROUPS_PART + (16 * (parts) + 8) * WCODEC_GROUPS_SET)
+#define WCODEC_GROUPS_SHARED(parts, sets) \
+    (WCODEC_GROUPS_HEAD + (sets)*WCODEC_GROUPS_SET_BYTES(parts))
+
 #endif

@@ -85,6 +85,58 @@ WCODEC_DEVICE_FUNCTION void wcodec_group_multiply(const uint32_t vectors, float 
                      : WCODEC_GROUP_IN(a, operand));
 }
 
+/* What describes an operand of blocks of 8 columns by 8 vectors, [8][8], which are `down` bytes
+ * from each other for every 8 columns, and `across` for every 8 vectors: its address, a multiple
+ * of 16.
+ */
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_group_across(uint32_t address, uint32_t down,
+                                                    uint32_t across)
+{
+    return (uint64_t)(address >> 4 & 0x3fff) | (uint64_t)(down >> 4) << 16 |
+           (uint64_t)(across >> 4) << 32;
+}
+
+/* The operand that begins `bytes` after another one. */
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_group_after(uint64_t operand, uint32_t bytes)
+{
+    return (operand >> 32 << 32) | ((uint32_t)operand + (bytes >> 4));
+}
+
+/* sums += a b as above, of 48 vectors in such blocks. */
+#define WCODEC_GROUP_PRODUCTS
+WCODEC_DEVICE_FUNCTION void wcodec_group_multiply_48(struct wcodec_warp *, float *sums,
+                                                     const uint32_t *a, uint64_t operand)
+{
+    asm volatile("wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, "
+                 "%6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, "
+                 "%23}, {%24, %25, %26, %27}, %28, 1, 1, 1, 1;"
+                 : WCODEC_GROUP_16(sums, 0), WCODEC_GROUP_4(sums, 16), WCODEC_GROUP_4(sums, 20)
+                 : WCODEC_GROUP_IN(a, operand));
+}
+
+/* Before products and after them: a compiler that does not know that they write to sums until then
+ * leaves these where they are. */
+WCODEC_DEVICE_FUNCTION void wcodec_group_begin_sums(float *sums, const uint32_t count)
+{
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < count; i++)
+        asm volatile("" : "+f"(sums[i])::"memory");
+    wcodec_group_begin();
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_group_end_products()
+{
+    wcodec_group_commit();
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_group_end_sums(float *sums, const uint32_t count)
+{
+    wcodec_group_wait(0);
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < count; i++)
+        asm volatile("" : "+f"(sums[i])::"memory");
+}
+
 /* Registers of a warp, from here on, in all warps of the four: fewer, or more, for which others
  * have to have given theirs back. */
 WCODEC_DEVICE_FUNCTION void wcodec_registers_fewer(const uint32_t count)

@@ -431,6 +431,27 @@ static void test_devices(void **state)
     support_load_plugin(NULL);
 }
 
+/* As Hopper takes them, by clusters of two work-groups. */
+static void test_groups(void **state)
+{
+    static const struct sizes of[] = {{WCODEC_RSSM_PRODUCTION, 1, 128, 32, 4, 50},
+                                      {WCODEC_RSSM_PRODUCTION, 2, 107, 9, 61, 3},
+                                      {WCODEC_RSSM_REFERENCE, 1, 70, 70, 64, 5}};
+    struct support_allocator allocator;
+    wcodec_error err;
+    (void)state;
+    if (!wcodec_fibers_supported())
+        return;
+    setenv("WCODEC_FAKE", "clusters", 1);
+    support_load_plugin(NULL);
+    wcodec_context *context = open_context("fake", &allocator, SUPPORT_NEVER, &err);
+    assert_non_null(context);
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+        try_shape(context, "fake", &of[i]);
+    wcodec_context_destroy(context);
+    assert_int_equal(allocator.balance, 0);
+}
+
 /* Of the fake device, which works as `mode` says; max_memory 0: the default. */
 static wcodec_context *open_fake(const char *mode, uint64_t max_memory,
                                  const wcodec_executor *executor)
@@ -696,8 +717,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cpu),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_devices), cmocka_unit_test(test_room),
-        cmocka_unit_test(test_left),    cmocka_unit_test(test_helping),
-        cmocka_unit_test(test_failures)};
+        cmocka_unit_test(test_devices), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_room),    cmocka_unit_test(test_left),
+        cmocka_unit_test(test_helping), cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }
