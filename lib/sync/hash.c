@@ -62,7 +62,8 @@ static wcodec_status sum(struct hashing *h, uint64_t tensor, wcodec_error *err)
 {
     uint64_t all = 0;
     const wcodec_status status = wcodec_sync_sum_on_device(h->request, tensor, &all, err);
-    atomic_store(&h->sums[tensor], all);
+    if (status == WCODEC_OK) /* else all of it is read, or nobody asks */
+        atomic_store(&h->sums[tensor], all);
     return status;
 }
 
