@@ -108,7 +108,8 @@ static void run_variant(struct opened *o, unsigned i, const char *variant)
     support_hostile(backend, device, small);
     /* All of them where the device itself is; simulators and kernels that are compiled for a GPU
      * take some. */
-    support_flips(backend, device, small ? 4001 : variant[0] == '\0' ? 1 : 61);
+    const uint64_t one_in = support_full() ? 4001 : 12007; /* of the bits, by simulators */
+    support_flips(backend, device, small ? one_in : variant[0] == '\0' ? 1 : 61);
     if (!small && variant[0] == '\0') {
         struct wcodec_device_listing listing;
         backend->device_list(o->state, i, &listing);
