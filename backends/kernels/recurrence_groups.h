@@ -308,6 +308,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_groups_tell(const uint32_t parts, struct wcod
     for (uint32_t number = 0; number < 4; number++)
         sum[0] += wcodec_bits_float(
             wcodec_shared_u32(warp, at->shares + 4 * (WCODEC_GROUPS_SET * number + row)));
+    /* Each of two neighbours sends to half of the parts; the other's part may write to shares. */
+    wcodec_sync_warp(warp);
     WCODEC_UNROLL_ALL
     for (uint32_t part = 0; part < parts; part++)
         if (part % 2 == odd)
