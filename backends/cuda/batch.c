@@ -134,7 +134,7 @@ wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *q, struct wcodec_ba
     const wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         return status;
-    cu_result result = d->cu->stream_wait(q->stream);
+    cu_result result = wcodec_cuda_wait(d, q->stream);
     const volatile uint32_t *fault = batch->faults;
     bool cleared = false;
     for (size_t i = 0; i < batch->count && result == 0; i++) {
@@ -148,7 +148,7 @@ wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *q, struct wcodec_ba
         cleared = true;
     }
     if (cleared && result == 0)
-        result = d->cu->stream_wait(q->stream);
+        result = wcodec_cuda_wait(d, q->stream);
     return wcodec_cuda_leave(d, result, "cuStreamSynchronize", err);
 }
 

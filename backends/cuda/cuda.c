@@ -11,6 +11,10 @@ wcodec_status wcodec_cuda_fail(const struct wcodec_device *device, cu_result res
                                const char *call, wcodec_error *err)
 {
     const char *name = NULL, *text = NULL;
+    if (result == CU_TIMED_OUT && atomic_load(&device->patience->is_over))
+        return device->host->fail(err, WCODEC_ERROR_DEVICE,
+                                  "%s: the device did not answer in %llu seconds", call,
+                                  (unsigned long long)device->patience->seconds);
     device->cu->error_name(result, &name);
     device->cu->error_string(result, &text);
     return device->host->fail(
@@ -33,6 +37,10 @@ static void release(const struct wcodec_host *host, void *p)
 
 wcodec_status wcodec_cuda_enter(const struct wcodec_device *device, wcodec_error *err)
 {
+    if (atomic_load(&device->patience->is_over))
+        return device->host->fail(err, WCODEC_ERROR_DEVICE,
+                                  "the device did not answer in %llu seconds before",
+                                  (unsigned long long)device->patience->seconds);
     const cu_result result = device->cu->context_push(device->context);
     return result ? wcodec_cuda_fail(device, result, "cuCtxPushCurrent", err) : WCODEC_OK;
 }
@@ -238,6 +246,11 @@ static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i
     d->state = s;
     d->host = s->host;
     d->cu = &s->driver;
+    wcodec_status status = wcodec_cuda_patience_create(d, err);
+    if (status != WCODEC_OK) {
+        release(s->host, d);
+        return status;
+    }
     cu_result result = i < s->devices ? s->driver.device_get(&d->number, (int)i) : 101;
     if (result == 0)
         result = d->cu->context_retain(&d->context, d->number);
@@ -264,6 +277,7 @@ static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i
 release_context:
     d->cu->context_release(d->number);
 free_device:
+    release(s->host, d->patience);
     release(s->host, d);
     if (err != NULL && err->status == WCODEC_ERROR_DEVICE)
         err->status = WCODEC_ERROR_BACKEND;
@@ -281,7 +295,9 @@ static void cuda_device_close(struct wcodec_device *d)
     }
     pthread_mutex_destroy(&d->blas.lock);
     pthread_mutex_destroy(&d->pool.lock);
-    d->cu->context_release(d->number);
+    if (!atomic_load(&d->patience->is_over))
+        d->cu->context_release(d->number);
+    release(d->host, d->patience);
     release(d->host, d);
 }
 
@@ -429,7 +445,11 @@ static void cuda_queue_destroy(struct wcodec_queue *q)
 
 static wcodec_status cuda_queue_wait(struct wcodec_queue *q, wcodec_error *err)
 {
-    CALL(q->device, "cuStreamSynchronize", stream_wait(q->stream));
+    const wcodec_status status = wcodec_cuda_enter(q->device, err);
+    return status != WCODEC_OK
+               ? status
+               : wcodec_cuda_leave(q->device, wcodec_cuda_wait(q->device, q->stream),
+                                   "cuStreamSynchronize", err);
 }
 
 static wcodec_status cuda_queue_after(struct wcodec_queue *q, struct wcodec_event *event,
@@ -471,7 +491,11 @@ free_event:
 
 static wcodec_status cuda_event_wait(struct wcodec_event *e, wcodec_error *err)
 {
-    CALL(e->device, "cuEventSynchronize", event_wait(e->event));
+    const wcodec_status status = wcodec_cuda_enter(e->device, err);
+    return status != WCODEC_OK
+               ? status
+               : wcodec_cuda_leave(e->device, wcodec_cuda_wait_event(e->device, e->event),
+                                   "cuEventSynchronize", err);
 }
 
 static wcodec_status cuda_event_query(struct wcodec_event *e, bool *done, wcodec_error *err)

@@ -22,6 +22,7 @@
 #include "backends/cuda/image.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* What a batch works with: device memory for its descriptors, and pinned host memory from which
  * they are copied and to which faults come back. */
@@ -54,8 +55,17 @@ struct wcodec_backend_state {
     unsigned devices;
 };
 
+/* How long a device is waited for. One that was longer is not called any more: what is asked of its
+ * context would wait for it as well. What it has is not freed then, since it may still write there.
+ */
+struct wcodec_cuda_patience {
+    uint64_t seconds; /* 0: for ever */
+    atomic_bool is_over;
+};
+
 struct wcodec_device {
     struct wcodec_backend_state *state;
+    struct wcodec_cuda_patience *patience;
     const struct wcodec_host *host;
     const struct wcodec_cuda_driver *cu;
     cu_device number;
@@ -118,6 +128,11 @@ wcodec_status wcodec_cuda_fail(const struct wcodec_device *device, cu_result res
 wcodec_status wcodec_cuda_enter(const struct wcodec_device *device, wcodec_error *err);
 wcodec_status wcodec_cuda_leave(const struct wcodec_device *device, cu_result result,
                                 const char *call, wcodec_error *err);
+
+/* Wait for a stream, or for an event of one, as long as there is patience: patience.c. */
+wcodec_status wcodec_cuda_patience_create(struct wcodec_device *device, wcodec_error *err);
+cu_result wcodec_cuda_wait(const struct wcodec_device *device, cu_stream stream);
+cu_result wcodec_cuda_wait_event(const struct wcodec_device *device, cu_event event);
 
 /* Copies to other devices: peers.c. */
 extern const struct wcodec_backend_peers wcodec_cuda_peers;

@@ -29,6 +29,7 @@ enum {
     CU_PEER_ACCESS_ALREADY = 704,
     CU_TOO_MANY_PEERS = 711,
     CU_NOT_READY = 600,
+    CU_TIMED_OUT = 702,
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_BLOCKING_SYNC = 1,
     CU_EVENT_DISABLE_TIMING = 2,
@@ -93,6 +94,7 @@ enum {
     X(stream_destroy, "cuStreamDestroy_v2", (cu_stream)) \
     X(stream_context, "cuStreamGetCtx", (cu_stream, cu_context *)) \
     X(stream_wait, "cuStreamSynchronize", (cu_stream)) \
+    X(stream_query, "cuStreamQuery", (cu_stream)) \
     X(stream_after, "cuStreamWaitEvent", (cu_stream, cu_event, unsigned)) \
     X(event_create, "cuEventCreate", (cu_event *, unsigned)) \
     X(event_record, "cuEventRecord", (cu_event, cu_stream)) \

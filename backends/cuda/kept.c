@@ -63,7 +63,7 @@ static cu_result try_all(const struct wcodec_kept *kept, const uint8_t *block, u
         result = decode(kept, 0, k->bytes, scratch, stream);
     if (result == 0)
         result = cu->copy_out(faults, at, (size_t)(4 * k->tiles), stream);
-    const cu_result waited = cu->stream_wait(stream);
+    const cu_result waited = wcodec_cuda_wait(kept->device, stream);
     return result != 0 ? result : waited;
 }
 
