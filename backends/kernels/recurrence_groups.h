@@ -73,7 +73,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_groups_inputs(const uint32_t parts, struct wc
     } else if (row < s->of.rows) {
         v = wcodec_rollout_float(l->values, (s->of.sequence + row) * l->values_sequence);
     }
-    wcodec_put_u32(warp, at.loss + 4 * (WCODEC_GROUPS_SET * four + thread), WCODEC_FLOAT_BITS(v));
+    if (t < l->steps)
+        wcodec_put_u32(warp, at.loss + 4 * (WCODEC_GROUPS_SET * four + thread),
+                       WCODEC_FLOAT_BITS(v));
 }
 
 /* Input 0 of the lane's pairs of sequences, of so many blocks. */

@@ -127,6 +127,18 @@ WCODEC_DEVICE_FUNCTION void wcodec_groups_old(uint32_t pair, uint32_t rest, floa
  * that loads are waited for together. */
 #define WCODEC_GROUPS_PAIRS (64 * WCODEC_GROUPS_SET / 2 / WCODEC_GROUPS_ITEMS)
 
+/* A hidden value to begin with, or the feature of whose tanh it is, as wcodec_tensor_first() has
+ * it: what is not there is not loaded, without a branch that others would wait for. */
+WCODEC_DEVICE_FUNCTION float wcodec_groups_first(const struct wcodec_recurrence_launch *l,
+                                                 uint64_t sequence, uint32_t unit)
+{
+    const bool given = l->begin != 0, is = sequence < l->sequences && unit < l->of.hidden_count &&
+                                           (given || unit < l->of.inputs);
+    const uint64_t from = given ? l->begin : l->values,
+                   stride = given ? l->of.hidden_count : l->values_sequence;
+    return is ? wcodec_rollout_float(from, sequence * stride + unit) : 0;
+}
+
 /* Hidden values to begin with, of all parts. */
 WCODEC_DEVICE_FUNCTION void wcodec_groups_begin(const uint32_t parts, struct wcodec_warp *warp,
                                                 const struct wcodec_groups *s,
@@ -141,10 +153,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_groups_begin(const uint32_t parts, struct wco
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < 2 * WCODEC_GROUPS_PAIRS; i++)
             v[i / 2][i % 2] =
-                wcodec_tensor_first(true, l,
+                wcodec_groups_first(l,
                                     s->of.sequence + WCODEC_GROUPS_SET * set +
                                         2 * (first + i / 2 * (WCODEC_GROUPS_ITEMS / 64)) + i % 2,
                                     64 * part + unit);
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 2 * WCODEC_GROUPS_PAIRS; i++)
+            if (l->begin == 0 && 64 * part < l->of.inputs)
+                v[i / 2][i % 2] = wcodec_tanh(v[i / 2][i % 2]);
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < WCODEC_GROUPS_PAIRS; i++) {
             const uint32_t two = first + i * (WCODEC_GROUPS_ITEMS / 64),
