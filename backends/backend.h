@@ -622,9 +622,8 @@ struct wcodec_tensor_changes {
     struct wcodec_memory *work; /* wcodec_changes_work() */
     uint64_t count;             /* elements, not 0 */
     uint8_t element_log2;
-    uint8_t tile_log2;      /* 12 to 16 */
-    uint32_t slot;          /* elements of a tile that are kept, a multiple of 8 */
-    const uint64_t *secret; /* XXH3's own, 24 words */
+    uint8_t tile_log2; /* 12 to 16 */
+    uint32_t slot;     /* elements of a tile that are kept, a multiple of 8 */
     /* To code: which kind of values, bits of codes as in struct wcodec_tensor_patch, and where
      * streams go to, from the beginning of `streams` on: their bytes up to a multiple of 4, all
      * zeros. */
@@ -675,7 +674,7 @@ struct wcodec_backend_deltas {
     wcodec_status (*patch)(struct wcodec_queue *queue, const struct wcodec_tensor_patch *patch,
                            wcodec_error *err);
 
-    /* Counts and results to the work area, and what differs to slots; of a tile of more than `slot`
+    /* Counts and sums to the work area, and what differs to slots; of a tile of more than `slot`
      * all are counted, and the first are kept. Classes of the others' gaps and values are added to
      * the tally. Then, by codes and words that the caller has put there, bytes of streams to the
      * counts. Then streams to their places, by their firsts; and if `prove` they are decoded from

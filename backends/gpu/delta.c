@@ -98,7 +98,6 @@ struct wcodec_gpu_grid wcodec_gpu_changes(enum wcodec_delta_kernel kernel,
                                         .xor_values = c->xor_values,
                                         .gap_bits = c->gap_bits,
                                         .value_bits = c->value_bits};
-    memcpy(l->secret, c->secret, sizeof l->secret);
     return (struct wcodec_gpu_grid){(w.tiles + warps - 1) / warps, 32 * warps,
                                     shared_of(kernel, warps)};
 }

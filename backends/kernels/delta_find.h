@@ -115,32 +115,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_row(const uint32_t log2, struct wcode
     }
 }
 
-/* A block of the tile's hash, of which lanes have 16 bytes of two rows each. Collective. */
-WCODEC_DEVICE_FUNCTION void wcodec_changes_hash(struct wcodec_warp *warp,
-                                                const struct wcodec_changes_launch *l, wcodec_u4 x,
-                                                wcodec_u4 y, bool last,
-                                                struct wcodec_leaf_sums *acc)
-{
-    const uint32_t lane = wcodec_lane(warp), stripe = lane / 4, pair = lane % 4,
-                   at = 2 * pair + stripe;
-    const bool own = last && stripe == 7;
-    uint64_t sums[2] = {0, 0};
-    wcodec_leaf_stripe(x, l->secret[at], l->secret[at + 1], sums);
-    wcodec_leaf_stripe(y, own ? wcodec_leaf_key(l->secret, 121 + 16 * pair) : l->secret[at + 8],
-                       own ? wcodec_leaf_key(l->secret, 129 + 16 * pair) : l->secret[at + 9], sums);
-    WCODEC_UNROLL_ALL
-    for (uint32_t step = 4; step < 32; step *= 2) {
-        sums[0] += wcodec_shuffle_long(warp, sums[0], lane ^ step);
-        sums[1] += wcodec_shuffle_long(warp, sums[1], lane ^ step);
-    }
-    acc->acc0 += sums[0];
-    acc->acc1 += sums[1];
-    if (!last) {
-        acc->acc0 = wcodec_leaf_scramble(acc->acc0, l->secret[16 + 2 * pair]);
-        acc->acc1 = wcodec_leaf_scramble(acc->acc1, l->secret[17 + 2 * pair]);
-    }
-}
-
 /* Rows of 512 bytes that are read together: a section of linear hashes. */
 #define WCODEC_CHANGES_AHEAD WCODEC_LINEAR_ROWS
 
@@ -212,7 +186,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_one(const uint32_t log2, struct wcode
     const uint32_t size = (uint32_t)(left < most ? left : most) << log2,
                    chunks = (size / 16 + 31) / 32;
     struct wcodec_changes_tile t = {.slot = l->slots + (uint64_t)l->slot_size * tile};
-    struct wcodec_leaf_sums hash = wcodec_leaf_first(lane % 4);
     struct wcodec_changes_sums s = {0, 0};
     uint32_t keys[4 * WCODEC_LINEAR_ROWS];
     wcodec_linear_keys(lane, keys);
@@ -223,18 +196,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_one(const uint32_t log2, struct wcode
         for (uint32_t k = 0; k < WCODEC_CHANGES_AHEAD; k++)
             wcodec_changes_row(log2, warp, l, &t, 512 * (chunk + k) + 16 * lane, x[k], y[k]);
         wcodec_changes_add(keys, (at >> WCODEC_LINEAR_SECTION_LOG2) + chunk / 4, x, y, &s);
-        WCODEC_UNROLL_ALL
-        for (uint32_t k = 0; k < WCODEC_CHANGES_AHEAD; k += 2)
-            wcodec_changes_hash(warp, l, x[k], x[k + 1], chunk + k + 2 >= chunks, &hash);
     }
     wcodec_changes_rest(log2, warp, l, &t, first, size / 16 * 16 >> log2, size % 16 >> log2, &s);
     const uint64_t sum = wcodec_linear_lanes(warp, s.sum),
                    base_sum = wcodec_linear_lanes(warp, s.base_sum);
     const uint32_t zigzag_bits = wcodec_add_lanes(warp, t.zigzag_bits),
                    xor_bits = wcodec_add_lanes(warp, t.xor_bits);
-    const uint64_t result =
-        wcodec_leaf_merge(warp, l->secret, hash.acc0, hash.acc1, 11 + 16 * (lane % 4),
-                          0x9e3779b185ebca87u << (l->tile_log2 + log2));
     if (lane == 0) {
         WCODEC_GLOBAL struct wcodec_changed_tile *out =
             (WCODEC_GLOBAL struct wcodec_changed_tile *)l->counts + tile;
@@ -242,8 +209,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_one(const uint32_t log2, struct wcode
         out->zigzag_bits = zigzag_bits;
         out->xor_bits = xor_bits;
         out->size = 0;
-        out->result = (uint32_t)result;
-        out->unused = 0;
         out->sum = sum;
         out->base_sum = base_sum;
     }

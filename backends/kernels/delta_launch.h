@@ -84,14 +84,13 @@ struct wcodec_changes_launch {
     uint32_t slot_size;
     uint32_t xor_values;
     uint32_t gap_bits, value_bits; /* by which codes are looked up */
-    uint64_t secret[WCODEC_LEAVES_SECRET];
 };
-WCODEC_STRUCT_SIZE(wcodec_changes_launch, 312);
+WCODEC_STRUCT_SIZE(wcodec_changes_launch, 120);
 
 /* Shared memory, in words: what a work-group counts in; what a warp puts bits of 32 elements of up
  * to 101 bits into, after at most 31 of those before. */
 enum { WCODEC_CHANGES_STAGE = 104 };
 
-WCODEC_STRUCT_SIZE(wcodec_changed_tile, 40);
+WCODEC_STRUCT_SIZE(wcodec_changed_tile, 32);
 
 #endif

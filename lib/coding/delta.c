@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "coding/delta.h"
+#include "coding/linear.h"
 #include "core/error.h"
 #include "core/memory.h"
 
@@ -24,6 +25,16 @@ static wcodec_status bad(wcodec_error *err, const char *what)
 uint32_t wcodec_delta_check(const void *bytes, uint64_t size)
 {
     return (uint32_t)XXH3_64bits(bytes, (size_t)size);
+}
+
+uint32_t wcodec_delta_result(uint64_t sum, uint64_t size)
+{
+    return (uint32_t)wcodec_linear_hash(sum, size);
+}
+
+uint32_t wcodec_delta_result_of(const uint8_t *elements, uint64_t size, uint64_t at)
+{
+    return wcodec_delta_result(wcodec_linear_sum(elements, size, at), size);
 }
 
 unsigned wcodec_delta_mode_count(const struct wcodec_delta *d)
@@ -423,8 +434,9 @@ wcodec_status wcodec_delta_side_read(const struct wcodec_delta *d, const uint8_t
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta's tiles");
     else if (wcodec_delta_check(bytes, d->side_size) != d->check)
         status = bad(err, "the check of its side differs");
+    const uint8_t mode = (uint8_t)only_mode(d);
     for (uint64_t i = 0; i < d->tiles && status == WCODEC_OK; i++)
-        s->tiles[i].mode = (uint8_t)only_mode(d);
+        s->tiles[i].mode = mode;
     if (status == WCODEC_OK && wcodec_delta_mode_count(d) > 1)
         status = read_modes(&c, s, err);
     if (status == WCODEC_OK && d->counts[WCODEC_DELTA_SPARSE] != 0 &&

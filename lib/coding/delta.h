@@ -120,8 +120,12 @@ wcodec_status wcodec_delta_side_read(const struct wcodec_delta *delta, const uin
 void wcodec_delta_side_free(struct wcodec_delta_side *side);
 struct wcodec_delta_tile wcodec_delta_tile_at(const struct wcodec_delta_side *side, uint64_t tile);
 
-/* The check of bytes: of a stream, of the side, of a tile's elements. */
+/* The check of bytes: of a stream, of the side. */
 uint32_t wcodec_delta_check(const void *bytes, uint64_t size);
+/* That of a tile's elements, which are after `at` other bytes of the tensor: from its part of the
+ * tensor's linear hash, and of these. */
+uint32_t wcodec_delta_result(uint64_t sum, uint64_t size);
+uint32_t wcodec_delta_result_of(const uint8_t *elements, uint64_t size, uint64_t at);
 
 /* Bring `count` elements, which are the base's, to what a sparse tile's stream says. False: it is
  * no valid one. */

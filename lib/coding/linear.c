@@ -3,6 +3,9 @@
 
 #include "coding/linear.h"
 #include "core/bytes.h"
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 enum { WORDS = WCODEC_LINEAR_SECTION / 4 };
 
@@ -26,6 +29,21 @@ static uint64_t factor_of(uint64_t section)
     return (uint64_t)mix(n ^ 0x9e3779b9u) << 32 | mix(n ^ 0x7f4a7c15u) | 1;
 }
 
+#ifdef __SSE2__
+static uint64_t sum_whole(const uint32_t keys[WORDS], const uint8_t *bytes)
+{
+    __m128i even = _mm_setzero_si128(), odd = even;
+    uint64_t sums[2];
+    for (unsigned i = 0; i < WORDS; i += 4) {
+        const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(bytes + (size_t)4 * i)),
+                      k = _mm_loadu_si128((const __m128i *)(const void *)(keys + i));
+        even = _mm_add_epi64(even, _mm_mul_epu32(v, k));
+        odd = _mm_add_epi64(odd, _mm_mul_epu32(_mm_srli_epi64(v, 32), _mm_srli_epi64(k, 32)));
+    }
+    _mm_storeu_si128((__m128i *)(void *)sums, _mm_add_epi64(even, odd));
+    return sums[0] + sums[1];
+}
+#else
 static uint64_t sum_whole(const uint32_t keys[WORDS], const uint8_t *bytes)
 {
     uint64_t even = 0, odd = 0;
@@ -36,6 +54,7 @@ static uint64_t sum_whole(const uint32_t keys[WORDS], const uint8_t *bytes)
     }
     return even + odd;
 }
+#endif
 
 /* Bytes of a section from number `begin` on. */
 static uint64_t sum_part(const uint8_t *bytes, uint32_t size, uint32_t begin)

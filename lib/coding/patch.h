@@ -29,9 +29,7 @@ struct wcodec_changed_tile {
     uint32_t count;
     uint32_t zigzag_bits;
     uint32_t xor_bits;
-    uint32_t size;   /* bytes of its stream, when that is known */
-    uint32_t result; /* wcodec_delta_check() of the elements, of a tile that is whole */
-    uint32_t unused;
+    uint32_t size;          /* bytes of its stream, when that is known */
     uint64_t sum, base_sum; /* its part of the linear hashes' sums of the tensor and of the base */
 };
 

@@ -128,7 +128,8 @@ static void choose_task(void *argument, size_t i)
     compare(w, begin, count, &w->tiles[i]);
     w->tiles[i].mode = choose_mode(w, begin, count, w->tiles[i].changed);
     w->tiles[i].result =
-        wcodec_delta_check(w->data + (begin << w->d.element_log2), count << w->d.element_log2);
+        wcodec_delta_result_of(w->data + (begin << w->d.element_log2), count << w->d.element_log2,
+                               begin << w->d.element_log2);
 }
 
 static void count_task(void *argument, size_t i)

@@ -36,7 +36,7 @@ struct wcodec_delta_streams {
  * wcodec_delta_tile_log2(), and codes what differs. */
 struct wcodec_delta_found {
     const uint32_t *changed;              /* elements of each tile, few enough */
-    const uint32_t *results;              /* wcodec_delta_check() of each tile's elements */
+    const uint32_t *results;              /* wcodec_delta_result() of each tile */
     uint64_t zigzag_bits, xor_bits;       /* of all numbers, as struct wcodec_changed_tile */
     struct wcodec_delta_counts counts[2]; /* by zigzag numbers, and by XOR */
     void *opaque;

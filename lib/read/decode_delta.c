@@ -178,7 +178,8 @@ static void check_task(void *argument, size_t i)
     const struct wcodec_delta *d = w->delta->head;
     const uint64_t tile = w->first + i, count = wcodec_delta_tile_elements(d, tile);
     const uint8_t *out = w->out + ((uint64_t)i << d->tile_log2 << d->element_log2);
-    if (wcodec_delta_check(out, count << d->element_log2) !=
+    if (wcodec_delta_result_of(out, count << d->element_log2,
+                               tile << d->tile_log2 << d->element_log2) !=
         wcodec_delta_tile_at(w->delta->side, tile).result)
         wcodec_note_first(&w->bad, tile);
 }

@@ -130,9 +130,9 @@ static wcodec_status apply_on_device(struct wcodec_sync_apply *a,
     const uint64_t size = s->entry->size;
     uint64_t sum = s->sum;
     wcodec_status status = WCODEC_OK;
-    *taken = !a->trial && wcodec_sync_patches(a, s);
+    *taken = !a->trial && wcodec_sync_patches(a, s) && (s->equal || s->fits);
     if (*taken && !s->equal)
-        status = wcodec_sync_patch_on_device(a, s, taken, &sum, err);
+        status = wcodec_sync_patch_on_device(a, s, &sum, err);
     if (status != WCODEC_OK || !*taken)
         return status;
     if (!s->equal)

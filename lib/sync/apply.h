@@ -18,8 +18,11 @@ struct wcodec_sync_tensor {
     bool tied;              /* it shares the memory of another, which is applied */
     bool summed;            /* by the device that has it: */
     uint64_t sum;           /* of its linear hash, before it changes */
-    struct wcodec_delta_side
-        *side; /* of one that a device changes: read when the message is checked */
+    /* Of one that a device changes, known when the message is checked: */
+    struct wcodec_delta_side *side;
+    struct wcodec_sync_range *ranges;
+    size_t range_count;
+    bool fits; /* each of its tiles is in one, or equal */
 };
 
 struct wcodec_sync_apply {
@@ -62,11 +65,13 @@ void wcodec_sync_prefix(const struct wcodec_entry *entry, wcodec_error *err);
 /* Is this tensor in the memory of a device that can change it there, as far as its record says? */
 bool wcodec_sync_patches(const struct wcodec_sync_apply *apply,
                          const struct wcodec_sync_tensor *tensor);
-/* Change it so, and wait for that; not *taken: nothing was done, since a tile's stream is too long.
- * *sum changes with the tensor. Its state is BROKEN then, if it may have changed. Errors do not
- * name the tensor. */
+/* By which ranges of tiles, from its side. */
+wcodec_status wcodec_sync_divide(const struct wcodec_sync_apply *apply,
+                                 struct wcodec_sync_tensor *tensor, wcodec_error *err);
+/* Change it so, where ranges fit, and wait for that. *sum changes with the tensor. Its state is
+ * BROKEN then, if it may have changed. Errors do not name the tensor. */
 wcodec_status wcodec_sync_patch_on_device(struct wcodec_sync_apply *apply,
-                                          const struct wcodec_sync_tensor *tensor, bool *taken,
-                                          uint64_t *sum, wcodec_error *err);
+                                          const struct wcodec_sync_tensor *tensor, uint64_t *sum,
+                                          wcodec_error *err);
 
 #endif

@@ -14,9 +14,8 @@ enum {
     TILES_MOST = 1 << 19,              /* of 4096 changes each at most, which 32 bits count */
     HALF = WCODEC_SAVE_LANE_BYTES / 2, /* of a lane's memory: what comes first, and streams */
     STREAMS_LEAST = 1 << 16,
-    WORKERS = 16,      /* tensors at once: for each the host waits three times */
-    BATCH = 512 << 20, /* payloads are an eighth of these at most, as long as a device codes */
-    LEAF_LOG2_MIN = 13
+    WORKERS = 16,   /* tensors at once: for each the host waits three times */
+    BATCH = 1 << 30 /* payloads are an eighth of these at most, as long as a device codes */
 };
 
 _Static_assert((int)WCODEC_CHANGES_GAPS == (int)WCODEC_DELTA_GAPS &&
@@ -32,13 +31,10 @@ struct comparing {
     const struct wcodec_save_place *old, *new;
     uint64_t old_tensor, new_tensor;
     struct wcodec_delta d; /* what its size says */
-    uint64_t whole;        /* tiles that are */
     struct wcodec_tensor_changes changes;
     struct wcodec_changes_work work;
-    uint64_t secret[WCODEC_SAVE_SECRET];
     uint8_t *head;               /* the work area up to its slots, and what comes with it: pinned */
     struct wcodec_staging large; /* where that does not fit into the lane's memory */
-    uint64_t last;               /* in `head`: the bytes of a tile that is not whole */
     struct wcodec_staging streams; /* the device's */
     struct wcodec_save_loan *loan; /* the same on the host */
     uint32_t *changed, *results;
@@ -73,16 +69,11 @@ static wcodec_status prepare(struct comparing *k, wcodec_error *err)
         .element_log2 = d->element_log2,
         .tile_log2 = d->tile_log2,
         .slot = wcodec_delta_most_changed(d->tile_log2),
-        .secret = k->secret,
     };
-    wcodec_save_secret(k->secret);
     k->work = wcodec_changes_work(&k->changes);
-    k->whole = d->elements >> d->tile_log2;
-    k->last = k->work.slots;
-    const uint64_t rest = k->d.elements - (k->whole << d->tile_log2);
+    const uint64_t size = k->work.slots;
     wcodec_status status = wcodec_staging_reserve(&k->r->owner, &k->lane->work,
                                                   WCODEC_MEMORY_DEVICE, k->work.size, err);
-    const uint64_t size = k->last + (rest << d->element_log2);
     if (status == WCODEC_OK && size > HALF)
         status = wcodec_staging_reserve(&k->r->owner, &k->large, WCODEC_MEMORY_PINNED, size, err);
     k->head = size > HALF ? k->large.data : k->lane->staging.data;
@@ -90,13 +81,10 @@ static wcodec_status prepare(struct comparing *k, wcodec_error *err)
     return status;
 }
 
-/* Compare; what comes of that, and the bytes of a tile that is not whole, to the head. */
+/* Compare; what comes of that to the head. */
 static wcodec_status find(struct comparing *k, wcodec_error *err)
 {
     static const uint8_t zero[8];
-    const unsigned log2 = k->d.element_log2;
-    const uint64_t whole = k->whole << k->d.tile_log2 << log2,
-                   rest = (k->d.elements << log2) - whole;
     struct wcodec_queue *queue = k->lane->queue;
     wcodec_status status =
         k->b->fill(queue, k->changes.work, 0, zero, 2, WCODEC_CHANGES_TALLY + 1, err);
@@ -104,9 +92,6 @@ static wcodec_status find(struct comparing *k, wcodec_error *err)
         status = k->b->deltas->find(queue, &k->changes, err);
     if (status == WCODEC_OK)
         status = copy_out(k, 0, k->work.words, err);
-    if (status == WCODEC_OK && rest != 0)
-        status = k->b->copy_out(queue, k->head + k->last, k->new->memory, k->new->offset + whole,
-                                rest, err);
     return status == WCODEC_OK ? k->b->queue_wait(queue, err) : status;
 }
 
@@ -133,37 +118,31 @@ static void note_hash(const struct wcodec_sync_hashes *to, uint64_t tensor, uint
     to->wanted[tensor] = 0;
 }
 
-/* Linear hashes of both tensors. */
-static void take_hashes(const struct comparing *k)
-{
-    const uint64_t size = k->d.elements << k->d.element_log2;
-    uint64_t old = 0, new = 0;
-    for (uint64_t i = 0; i < k->d.tiles; i++) {
-        const struct wcodec_changed_tile tile = tile_at(k, i);
-        old += tile.base_sum;
-        new += tile.sum;
-    }
-    note_hash(&k->coder->before_hashes, k->old_tensor, wcodec_linear_hash(old, size));
-    note_hash(&k->coder->after_hashes, k->new_tensor, wcodec_linear_hash(new, size));
-}
-
-/* What the host makes of that. */
+/* What the host makes of that; both hashes also where much differs. */
 static wcodec_status add_up(struct comparing *k, wcodec_error *err)
 {
     struct wcodec_delta_found *f = &k->found;
-    take_hashes(k);
+    const unsigned log2 = k->d.element_log2;
+    uint64_t old = 0, new = 0;
+    bool sparse = true;
     for (uint64_t i = 0; i < k->d.tiles; i++) {
         const struct wcodec_changed_tile tile = tile_at(k, i);
         const uint64_t count = wcodec_delta_tile_elements(&k->d, i);
-        if (!wcodec_delta_is_sparse(count, tile.count) || tile.count > k->changes.slot)
-            return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "much of it has changed");
-        k->results[i] = i < k->whole
-                            ? tile.result
-                            : wcodec_delta_check(k->head + k->last, count << k->d.element_log2);
+        sparse =
+            sparse && wcodec_delta_is_sparse(count, tile.count) && tile.count <= k->changes.slot;
+        k->results[i] = wcodec_delta_result(tile.sum, count << log2);
         k->changed[i] = tile.count;
         f->zigzag_bits += tile.zigzag_bits;
         f->xor_bits += tile.xor_bits;
+        old += tile.base_sum;
+        new += tile.sum;
     }
+    note_hash(&k->coder->before_hashes, k->old_tensor,
+              wcodec_linear_hash(old, k->d.elements << log2));
+    note_hash(&k->coder->after_hashes, k->new_tensor,
+              wcodec_linear_hash(new, k->d.elements << log2));
+    if (!sparse)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "much of it has changed");
     for (unsigned by_xor = 0; by_xor < 2; by_xor++) {
         take_classes(k, 0, WCODEC_CHANGES_GAPS, f->counts[by_xor].gaps);
         take_classes(k, by_xor ? WCODEC_CHANGES_XOR : WCODEC_CHANGES_ZIGZAG, WCODEC_CHANGES_VALUES,
@@ -412,7 +391,6 @@ static bool takes(void *opaque, const struct wcodec_encode_settings *settings,
            wcodec_sync_find(c->before, what, &old, &same) && same &&
            wcodec_sync_on_device(c->before, old) && wcodec_sync_on_device(c->after, tensor) &&
            what->size >> log2 << log2 == what->size &&
-           wcodec_delta_tile_log2(settings, what->size >> log2) + log2 >= LEAF_LOG2_MIN &&
            what->size >> log2 >> wcodec_delta_tile_log2(settings, what->size >> log2) < TILES_MOST;
 }
 

@@ -304,10 +304,12 @@ static wcodec_status check_payload(struct wcodec_sync_apply *a, const struct wco
     status = wcodec_decoder_open(&input, &decoder, err);
     if (status != WCODEC_OK)
         return status;
-    if (wcodec_sync_patches(a, t))
+    if (wcodec_sync_patches(a, t)) {
         t->side = wcodec_decoder_take_side(&decoder);
+        status = wcodec_sync_divide(a, t, err);
+    }
     wcodec_decoder_close(&decoder);
-    return WCODEC_OK;
+    return status;
 }
 
 /* Of all tensors, then of all entries that are none. */
@@ -391,8 +393,10 @@ wcodec_status wcodec_sync_open(struct wcodec_sync_apply *a, const void *message,
 void wcodec_sync_close(struct wcodec_sync_apply *a)
 {
     const wcodec_allocator *allocator = &a->context->allocator;
-    for (uint64_t i = 0; a->tensors != NULL && i < a->count; i++)
+    for (uint64_t i = 0; a->tensors != NULL && i < a->count; i++) {
         wcodec_delta_side_free(a->tensors[i].side);
+        wcodec_free(allocator, a->tensors[i].ranges);
+    }
     wcodec_names_free(&a->file.names);
     wcodec_free(allocator, a->layout.tensors);
     wcodec_free(allocator, a->tensors);

@@ -58,6 +58,19 @@ wcodec_status wcodec_sync_hash(struct wcodec_save_request *request, const uint8_
 wcodec_status wcodec_sync_hash_file(struct wcodec_save_request *request, uint8_t hash[16],
                                     struct wcodec_cancel *cancel, wcodec_error *err);
 
+static inline const struct wcodec_backend_deltas *
+wcodec_sync_functions(const struct wcodec_save_request *r)
+{
+    return r->device->backend->deltas;
+}
+/* What a call of its device came to: `reason`, and what the caller is told of it. */
+static inline wcodec_status wcodec_sync_report(struct wcodec_save_request *r, wcodec_status status,
+                                               const wcodec_error *reason, wcodec_error *err)
+{
+    return status == WCODEC_OK ? status
+                               : wcodec_backends_failed(r->context, r->device, status, reason, err);
+}
+
 /* Is this tensor in the memory of a device that hashes it there? */
 bool wcodec_sync_on_device(const struct wcodec_save_request *request, uint64_t tensor);
 /* The sum of its linear hash then. Errors do not name the tensor. */

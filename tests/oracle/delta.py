@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deltas, section 10 of doc/format.md."""
 from common import Corrupt, Cursor, Newer, align, load
+from linear import linear_hash
 from xxh3 import xxh3_64
 
 EQUAL, SPARSE, ALONE, DIFFERENCE, XOR = range(5)
@@ -168,7 +169,7 @@ def decode(d, p, base, decode_part):
         elif mode == XOR:
             elements = [b ^ next(parts[mode]) for b in elements]
         made = b"".join((e & (1 << 8 * width) - 1).to_bytes(width, "little") for e in elements)
-        if xxh3_64(made) & 0xFFFFFFFF != results[tile]:
+        if linear_hash(made, len(out)) & 0xFFFFFFFF != results[tile]:
             raise Corrupt("elements of a tile")
         out += made
     return bytes(out)

@@ -7,6 +7,7 @@ import struct
 import encode
 from common import align, load, varint
 from delta import ALONE, DIFFERENCE, EQUAL, GAPS, SPARSE, VALUES, XOR
+from linear import linear_hash
 from xxh3 import xxh3_64
 
 WIDTH = {"U8": 0, "I8": 0, "BF16": 1, "F16": 1, "F32": 2, "I32": 2, "F64": 3, "U64": 3}
@@ -149,7 +150,7 @@ class DeltaPayload:
     def results(self):
         """Checks of tiles' elements."""
         data, step = self.bytes_of(self.elements), 1 << self.t + self.w
-        return [struct.pack("<I", xxh3_64(data[i:i + step]) & 0xFFFFFFFF) for i in range(0, len(data), step)]
+        return [struct.pack("<I", linear_hash(data[i:i + step], i) & 0xFFFFFFFF) for i in range(0, len(data), step)]
 
     def bytes_of(self, elements):
         return b"".join(e.to_bytes(1 << self.w, "little") for e in elements)

@@ -262,9 +262,6 @@ static void check_changed(struct changes *x, uint32_t tile)
                                                first << log2));
     assert_true(found.base_sum ==
                 wcodec_linear_sum(x->base + (first << log2), (end - first) << log2, first << log2));
-    if (end - first == (uint64_t)1 << x->c.tile_log2)
-        assert_int_equal(found.result,
-                         wcodec_delta_check(x->elements + (first << log2), (end - first) << log2));
     if (count == 0 || count > x->c.slot)
         return;
     x->all += count;
@@ -410,19 +407,15 @@ static void check_streams(struct deltas *d, struct changes *x)
 static void check_changes(struct deltas *d)
 {
     const uint64_t r = support_random(&d->seed), one_in = (uint64_t)1 << (r >> 8) % 9;
-    uint64_t secret[24];
     struct changes x = {.c = {.element_log2 = r & 3,
                               .tile_log2 = (uint8_t)(12 + (r >> 2 & 1)),
                               .slot = 8u << (r >> 16) % 10,
                               .elements_at = 16 * (r >> 24 & 7),
                               .base_at = 16 * (r >> 28 & 7),
                               .xor_values = r >> 3 & 1,
-                              .secret = secret,
                               .count = 1 + (r >> 32) % (r >> 30 & 3 ? 20000 : 40)}};
     const unsigned log2 = x.c.element_log2;
     const uint64_t size = x.c.count << log2;
-    for (unsigned i = 0; i < 24; i++)
-        secret[i] = wcodec_load_u64(XXH3_kSecret + 8 * (size_t)i);
     x.base = random_bytes(d, size);
     x.elements = malloc((size_t)size + 8);
     assert_non_null(x.elements);
@@ -620,7 +613,7 @@ void support_deltas(const struct wcodec_backend *backend, struct wcodec_device *
     check_linear(&d, 1 << 17);
     for (unsigned i = 0; i < tensors; i++)
         check_changes(&d);
-    assert_true(tensors < 10 || d.changed > 1000);
+    assert_true(tensors < 40 || d.changed > 1000);
     for (unsigned i = 0; i < tensors; i++) {
         struct wcodec_patched_tile made[TILES_MOST];
         struct delta x;
