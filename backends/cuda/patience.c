@@ -44,7 +44,9 @@ static cu_result ask_event(const struct wcodec_device *d, const void *what)
 static cu_result wait_for(const struct wcodec_device *d, ask_fn ask, const void *what)
 {
     enum { FIRST = 20000, LAST = 1000000 };
-    const uint64_t begun = now(), most = d->patience->seconds * 1000000000u;
+    const uint64_t begun = now(), longest = UINT64_MAX / 1000000000u,
+                   seconds = d->patience->seconds < longest ? d->patience->seconds : longest,
+                   most = seconds * 1000000000u;
     struct timespec pause = {.tv_nsec = FIRST};
     cu_result result;
     while ((result = ask(d, what)) == CU_NOT_READY) {
