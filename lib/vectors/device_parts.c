@@ -330,9 +330,6 @@ static wcodec_status begin_part(struct wcodec_vectors_work *work, struct wcodec_
         status = wcodec_staging_allocate(&d->owner, d->places.rows_size, &p->state, err);
     if (status == WCODEC_OK)
         status = b->queue_create(d->owner.device->device, &p->queue, err);
-    if (status == WCODEC_OK)
-        status = wcodec_staging_reserve(&d->owner, &p->host, WCODEC_MEMORY_PINNED,
-                                        host_places(d).size, err);
     if (status != WCODEC_OK)
         return status;
     memset(p->host.data, 0, size);
@@ -341,6 +338,8 @@ static wcodec_status begin_part(struct wcodec_vectors_work *work, struct wcodec_
     return status == WCODEC_OK ? b->queue_wait(p->queue, err) : status;
 }
 
+/* Pinned memory is first: OpenCL may want as much of the device's for it, and where it has none,
+ * copies from other memory, which it looks for in the device's as well. */
 static wcodec_status begin_parts(struct wcodec_vectors_work *work, wcodec_error *err)
 {
     struct wcodec_vectors_device *d = work->device;
@@ -354,6 +353,9 @@ static wcodec_status begin_parts(struct wcodec_vectors_work *work, wcodec_error 
     if (status == WCODEC_OK)
         status =
             wcodec_staging_reserve(&d->owner, &d->host, WCODEC_MEMORY_PINNED, 16 * anchor, err);
+    for (size_t i = 0; i < 2 && status == WCODEC_OK && i * d->most < work->n; i++)
+        status = wcodec_staging_reserve(&d->owner, &d->part[i].host, WCODEC_MEMORY_PINNED,
+                                        host_places(d).size, err);
     for (size_t i = 0; i < 2 && status == WCODEC_OK && i * d->most < work->n; i++)
         status = begin_part(work, &d->part[i], err);
     return status;

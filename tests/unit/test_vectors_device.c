@@ -463,13 +463,13 @@ static void test_apart(void **state)
 }
 
 /* While the CPU looks for anchors to begin with, its copy of the rows counts beside their parts: of
- * 28800 bytes for rows and 19200 for that copy, parts with what comes back take 57000. */
+ * 28800 bytes for rows and 19200 for that copy, parts with what comes back take 39000. */
 static void test_start_counts(void **state)
 {
     static const struct {
         uint64_t limit;
         bool there;
-    } tries[] = {{95000, false}, {120000, true}};
+    } tries[] = {{85000, false}, {95000, true}};
     struct set s = small;
     wcodec_vector_rows rows;
     (void)state;
@@ -525,7 +525,9 @@ static void test_full_devices(void **state)
             print_message("%s, set %u: %s", names[d], (unsigned)i, full_log.text);
             if (strstr(full_log.text, "rows go there in ") == NULL)
                 fail_msg("set %u: all of it had room", (unsigned)i);
-            if (strstr(full_log.text, "the CPU does") != NULL)
+            /* OpenCL may look for memory at any call, and what has none is left to the CPU. */
+            if (strstr(full_log.text, "the CPU does") != NULL &&
+                (d == 0 || strstr(full_log.text, "MEM_OBJECT_ALLOCATION_FAILURE") == NULL))
                 fail_msg("set %u was left to the CPU", (unsigned)i);
         }
         ballast_drop(&ballast);
