@@ -66,7 +66,7 @@ enum {
 };
 
 /* Of a class, with its module: names can be repeated by a few bytes. */
-enum { NAME_MAX = 200 };
+enum { LONGEST_NAME = 200 };
 
 typedef struct wcodec_pickle_value value_t;
 
@@ -348,7 +348,7 @@ static wcodec_status push_global(struct machine *m, const uint8_t *module, size_
         return status;
     if (!wcodec_utf8_valid(module, module_size) || !wcodec_utf8_valid(name, name_size))
         return corrupt(m, "a name that is no UTF-8");
-    if (module_size + name_size > NAME_MAX)
+    if (module_size + name_size > LONGEST_NAME)
         return corrupt(m, "a name that is too long");
     char *text = wcodec_arena_alloc(m->arena, module_size + name_size + 2);
     if (text == NULL)

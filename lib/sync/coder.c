@@ -404,7 +404,8 @@ static wcodec_status set_base(void *opaque, struct wcodec_coded *coded, wcodec_e
     return status;
 }
 
-static wcodec_status read(void *opaque, uint64_t offset, void *dst, size_t size, wcodec_error *err)
+static wcodec_status read_values(void *opaque, uint64_t offset, void *dst, size_t size,
+                                 wcodec_error *err)
 {
     return wcodec_save_read(((struct wcodec_sync_coder *)opaque)->after, offset, dst, size, err);
 }
@@ -417,7 +418,7 @@ bool wcodec_sync_coder_init(struct wcodec_sync_coder *coder, struct wcodec_save_
                                                .batch = BATCH,
                                                .by_base = true,
                                                .takes = takes,
-                                               .read = read,
+                                               .read = read_values,
                                                .code = code,
                                                .set_base = set_base};
     coder->before = before;
