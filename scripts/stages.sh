@@ -431,6 +431,7 @@ tests/unit/test_sched_background
 tests/unit/test_sync_devices
 tests/unit/test_write_memory
 tests/command/memory.sh
+tests/build/macos.sh
 tests/bad/damage.py
 tests/bad/wrong.py
 tests/oracle/cross.py

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/decode_parts.h"
+#include "core/system.h"
 #include "utils/directory.h"
 #include "utils/parts.h"
 #include "utils/text.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* A key has digits of the run, and of the input. */
@@ -48,7 +48,7 @@ static bool make_key(struct app *app, const struct input *input)
 {
     unsigned char noise[NOISE];
     wcodec_error err = {0};
-    if (getrandom(noise, sizeof noise, 0) != (ssize_t)sizeof noise)
+    if (!wcodec_random(noise, sizeof noise, true))
         return app_fail_errno(app, input->name, "cannot name its parts", errno);
     text_hex(noise, sizeof noise, app->key);
     return describe(app, input, app->key + DIGITS, &err) == WCODEC_OK ||

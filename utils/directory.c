@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/directory.h"
+#include "core/system.h"
 #include "utils/input.h"
 
 #include <errno.h>
@@ -66,7 +67,7 @@ int directory_open_above(struct app *app, const char *path)
 bool directory_sync(struct app *app, int fd, const char *path)
 {
     /* EINVAL: a file system whose directories need none. */
-    return app->options.no_sync || fsync(fd) == 0 || errno == EINVAL ||
+    return app->options.no_sync || wcodec_fsync(fd) == 0 || errno == EINVAL ||
            app_fail_errno(app, path, "its directory cannot be brought to the disk", errno);
 }
 

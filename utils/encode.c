@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/encode.h"
+#include "core/system.h"
 #include "utils/bases.h"
 #include "utils/partial.h"
 #include "utils/signals.h"
@@ -77,7 +78,7 @@ static int write_spool(void *opaque, const void *data, size_t size)
 {
     struct spool *spool = opaque;
     for (const char *at = data; size > 0;) {
-        const ssize_t n = write(spool->fd, at, size);
+        const ssize_t n = write(spool->fd, at, wcodec_call_bytes(size));
         if (n < 0 && errno == EINTR && !signals_pending())
             continue;
         if (n < 0)

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/input.h"
+#include "core/system.h"
 #include "utils/bases.h"
 #include "utils/signals.h"
 #include "utils/spool.h"
@@ -177,7 +178,7 @@ bool input_read(struct app *app, const struct input *input, uint64_t at, void *b
 {
     char *to = bytes;
     while (size > 0) {
-        const ssize_t n = pread(input->fd, to, size, (off_t)at);
+        const ssize_t n = pread(input->fd, to, wcodec_call_bytes(size), (off_t)at);
         if (n < 0 && errno == EINTR && !signals_pending())
             continue;
         if (n < 0)

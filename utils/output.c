@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/output.h"
+#include "core/system.h"
 #include "utils/directory.h"
 #include "utils/input.h"
 #include "utils/signals.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -127,7 +127,7 @@ static bool create_temporary(struct app *app, struct output *output)
         return false;
     for (int try = 0; try < TRIES; try++) {
         unsigned char noise[RANDOM];
-        if (getrandom(noise, sizeof noise, 0) != (ssize_t)sizeof noise)
+        if (!wcodec_random(noise, sizeof noise, true))
             break;
         size_t n = (size_t)sprintf(name, ".%.200s.", output->base);
         for (size_t i = 0; i < RANDOM; i++)
@@ -254,7 +254,7 @@ int output_write(void *opaque, const void *data, size_t size)
     struct output *output = opaque;
     const char *at = data;
     while (size > 0) {
-        ssize_t n = signals_pending() ? -1 : write(output->fd, at, size);
+        ssize_t n = signals_pending() ? -1 : write(output->fd, at, wcodec_call_bytes(size));
         if (n < 0 && errno == EINTR && !signals_pending())
             continue;
         if (n < 0)
@@ -270,7 +270,7 @@ static int write_at(struct output *output, const void *data, size_t size, off_t 
 {
     const char *from = data;
     while (size > 0) {
-        ssize_t n = signals_pending() ? -1 : pwrite(output->fd, from, size, at);
+        ssize_t n = signals_pending() ? -1 : pwrite(output->fd, from, wcodec_call_bytes(size), at);
         if (n < 0 && errno == EINTR && !signals_pending())
             continue;
         if (n < 0)
@@ -487,7 +487,7 @@ bool output_commit(struct app *app, struct output *output,
         return false;
     if (signals_pending() || !set_attributes(app, output, attributes))
         return app_fail(app, EXIT_FAILED, "%s: not written", output->name);
-    if (!app->options.no_sync && fsync(output->fd) != 0)
+    if (!app->options.no_sync && wcodec_fsync(output->fd) != 0)
         return app_fail_errno(app, output->name, "cannot be brought to the disk", errno);
     if (!remember(app, output))
         return false;

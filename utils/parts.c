@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/parts.h"
+#include "core/system.h"
 #include "utils/bases.h"
 #include "utils/compress.h"
 #include "utils/directory.h"
@@ -293,7 +294,8 @@ int parts_write(int fd, uint64_t offset, const void *data, size_t size)
 {
     const char *from = data;
     while (size > 0) {
-        const ssize_t n = signals_pending() ? -1 : pwrite(fd, from, size, (off_t)offset);
+        const ssize_t n =
+            signals_pending() ? -1 : pwrite(fd, from, wcodec_call_bytes(size), (off_t)offset);
         if (n < 0 && errno == EINTR && !signals_pending())
             continue;
         if (n < 0)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -33,7 +34,12 @@ static bool open_standard_descriptors(void)
  * be. */
 static void raise_file_limit(void)
 {
+    /* macOS takes no more than that. */
+#ifdef __APPLE__
+    enum { ENOUGH = OPEN_MAX };
+#else
     enum { ENOUGH = 1 << 16 };
+#endif
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < ENOUGH &&
         limit.rlim_cur < limit.rlim_max) {

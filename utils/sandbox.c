@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/sandbox.h"
+#include "core/system.h"
 #include "utils/input.h"
 
 #include <errno.h>
@@ -66,8 +67,8 @@ static bool has_plugin(const char *dir, const char *name)
  */
 static bool may_use_drivers(const struct options *o)
 {
-    const char *backend = o->backend ? o->backend : secure_getenv("WCODEC_BACKEND");
-    const char *dir = secure_getenv("WCODEC_BACKEND_PATH");
+    const char *backend = o->backend ? o->backend : wcodec_getenv("WCODEC_BACKEND");
+    const char *dir = wcodec_getenv("WCODEC_BACKEND_PATH");
     if (!decodes(o->command) || (backend && strcmp(backend, "cpu") == 0))
         return false;
     if (backend && *backend && strcmp(backend, "auto") != 0)
@@ -123,7 +124,7 @@ static void allow_beside(struct rules *rules, const char *path)
 
 static void allow_below_home(struct rules *rules, const char *variable, const char *name)
 {
-    const char *dir = secure_getenv(variable), *home = secure_getenv("HOME");
+    const char *dir = wcodec_getenv(variable), *home = wcodec_getenv("HOME");
     char path[4096];
     if (dir && *dir)
         allow_directory(rules, dir);
@@ -165,7 +166,7 @@ static void allow_outputs(struct rules *rules, const struct options *o)
 
 static void allow_temporary(struct rules *rules)
 {
-    const char *dir = secure_getenv("TMPDIR");
+    const char *dir = wcodec_getenv("TMPDIR");
     if (dir && *dir) {
         allow_directory(rules, dir);
         return;
@@ -215,7 +216,7 @@ static bool confine_files(const struct options *o, bool drivers)
     return good;
 }
 
-#else
+#elif defined(__linux__)
 static bool confine_files(const struct options *o, bool drivers)
 {
     (void)o, (void)drivers;
@@ -344,7 +345,7 @@ static bool confine_calls(bool drivers)
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
-#else
+#elif defined(__linux__)
 static bool confine_calls(bool drivers)
 {
     (void)drivers;

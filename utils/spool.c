@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/spool.h"
+#include "core/system.h"
 #include "utils/signals.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static int create_in(const char *dir)
 
 int spool_create(struct app *app)
 {
-    const char *dir = secure_getenv("TMPDIR");
+    const char *dir = wcodec_getenv("TMPDIR");
     if (dir && *dir) {
         int fd = create_in(dir);
         if (fd < 0)
@@ -52,7 +53,7 @@ int spool_create(struct app *app)
 static bool write_all(int fd, const char *data, size_t size)
 {
     while (size > 0) {
-        ssize_t n = write(fd, data, size);
+        ssize_t n = write(fd, data, wcodec_call_bytes(size));
         if (n < 0 && errno == EINTR && !signals_pending())
             continue;
         if (n < 0)

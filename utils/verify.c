@@ -3,6 +3,7 @@
 
 /* wcodec verify: is what would be restored bit for bit the original? */
 #include "utils/app.h"
+#include "core/system.h"
 #include "utils/bases.h"
 #include "utils/input.h"
 #include "utils/json.h"
@@ -50,7 +51,7 @@ static ssize_t read_fully(int fd, uint8_t *data, size_t size)
 {
     size_t done = 0;
     while (done < size) {
-        ssize_t n = signals_pending() ? -1 : read(fd, data + done, size - done);
+        ssize_t n = signals_pending() ? -1 : read(fd, data + done, wcodec_call_bytes(size - done));
         if (n < 0 && errno == EINTR && !signals_pending())
             continue;
         if (n < 0)

@@ -4,6 +4,7 @@
 #include "core/conf.h"
 #include "backends/cpu/cpu_level.h"
 #include "core/error.h"
+#include "core/system.h"
 #include <stdlib.h>
 #include <string.h>
 #ifdef __linux__
@@ -23,7 +24,7 @@ bool wcodec_conf_is_privileged(void)
 
 static const char *get(const char *name)
 {
-    const char *value = secure_getenv(name);
+    const char *value = wcodec_getenv(name);
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 

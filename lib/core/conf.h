@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Settings from the environment. All are read by secure_getenv(), so a program with raised
+/* Settings from the environment. All are read by wcodec_getenv(), so a program with raised
  * privileges has none; an empty variable counts as unset. */
 #ifndef WCODEC_CORE_CONF_H
 #define WCODEC_CORE_CONF_H

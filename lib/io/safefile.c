@@ -5,6 +5,7 @@
 #include "core/assert.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #ifndef NAME_MAX
@@ -51,7 +51,7 @@ static bool random_suffix(char suffix[SUFFIX_SIZE])
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     unsigned char bytes[SUFFIX_SIZE - 1];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+    if (!wcodec_random(bytes, sizeof bytes, true))
         return false;
     suffix[0] = '.';
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -241,7 +241,8 @@ wcodec_status wcodec_safefile_commit(struct wcodec_safefile *file,
 {
     if (file->fd < 0 || !file->temporary)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "the file is not open");
-    bool good = set_attributes(file, attributes) && (attributes->no_sync || fsync(file->fd) == 0);
+    bool good =
+        set_attributes(file, attributes) && (attributes->no_sync || wcodec_fsync(file->fd) == 0);
     int reason = good ? 0 : errno;
     /* Some network file systems report a full disk only here. */
     if (close(file->fd) != 0 && good && errno != EINTR) {
@@ -261,7 +262,7 @@ wcodec_status wcodec_safefile_commit(struct wcodec_safefile *file,
     wcodec_free(file->allocator, file->temporary);
     file->temporary = NULL;
     /* Not every file system can sync a folder: then EINVAL. */
-    if (!attributes->no_sync && fsync(file->dir_fd) != 0 && errno != EINVAL)
+    if (!attributes->no_sync && wcodec_fsync(file->dir_fd) != 0 && errno != EINVAL)
         return wcodec_fail(err, WCODEC_ERROR_IO, "cannot sync the folder of %s: %s", file->path,
                            strerror(errno));
     return WCODEC_OK;

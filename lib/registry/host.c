@@ -3,6 +3,7 @@
 
 #include "registry/host.h"
 #include "core/log.h"
+#include "core/system.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static const char *host_setting(void *opaque, const char *name)
     (void)opaque;
     if (strncmp(name, "WCODEC_", 7) != 0)
         return NULL;
-    const char *value = secure_getenv(name);
+    const char *value = wcodec_getenv(name);
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 

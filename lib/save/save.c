@@ -4,6 +4,7 @@
 /* The calls that save, and the handle of those that run by themselves. */
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/system.h"
 #include "io/safefile.h"
 #include "save/save.h"
 #include "sched/background.h"
@@ -33,7 +34,7 @@ static int write_descriptor(void *opaque, const void *data, size_t size)
     const int fd = *(const int *)opaque;
     const uint8_t *at = data;
     while (size > 0) {
-        const ssize_t written = write(fd, at, size);
+        const ssize_t written = write(fd, at, wcodec_call_bytes(size));
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)

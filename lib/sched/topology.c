@@ -34,27 +34,101 @@ struct wcodec_topology {
     unsigned capacity; /* of cores and of cpus each */
 };
 
+#ifdef HAVE_SCHED_GETAFFINITY
+typedef cpu_set_t cpu_bits;
+#else
+typedef unsigned char cpu_bits;
+#endif
+
 /* CPUs that may be used. */
 struct cpu_set {
-    cpu_set_t *bits;
+    cpu_bits *bits;
     size_t bytes;
 };
 
 enum { CPU_LIMIT = 1 << 20 };
-
-static bool contains(const struct cpu_set *set, unsigned cpu)
-{
-    return CPU_ISSET_S(cpu, set->bytes, set->bits);
-}
 
 static unsigned set_limit(const struct cpu_set *set)
 {
     return (unsigned)(8 * set->bytes);
 }
 
+#ifdef HAVE_SCHED_GETAFFINITY
+static size_t set_bytes(unsigned cpus)
+{
+    return CPU_ALLOC_SIZE(cpus);
+}
+
+static bool contains(const struct cpu_set *set, unsigned cpu)
+{
+    return CPU_ISSET_S(cpu, set->bytes, set->bits);
+}
+
+static void add(struct cpu_set *set, unsigned cpu)
+{
+    CPU_SET_S(cpu, set->bytes, set->bits);
+}
+
+static bool get_affinity(struct cpu_set *set)
+{
+    return sched_getaffinity(0, set->bytes, set->bits) == 0;
+}
+
+static bool set_affinity(const struct cpu_set *set)
+{
+    return sched_setaffinity(0, set->bytes, set->bits) == 0;
+}
+
+static int current_cpu(void)
+{
+    return sched_getcpu();
+}
+#else
+/* macOS has no affinity of threads to CPUs: all may be used, and no thread is bound. */
+
+static size_t set_bytes(unsigned cpus)
+{
+    return ((size_t)cpus + 7) / 8;
+}
+
+static bool contains(const struct cpu_set *set, unsigned cpu)
+{
+    return (set->bits[cpu / 8] >> cpu % 8 & 1) != 0;
+}
+
+static void add(struct cpu_set *set, unsigned cpu)
+{
+    set->bits[cpu / 8] |= (unsigned char)(1U << cpu % 8);
+}
+
+static bool get_affinity(struct cpu_set *set)
+{
+    const long count = sysconf(_SC_NPROCESSORS_ONLN);
+    if (count < 1 || (unsigned long)count > set_limit(set)) {
+        errno = count < 1 ? ENOSYS : EINVAL;
+        return false;
+    }
+    for (unsigned cpu = 0; cpu < (unsigned)count; cpu++)
+        add(set, cpu);
+    return true;
+}
+
+/* Not even refused: who asks would report it for every thread. */
+static bool set_affinity(const struct cpu_set *set)
+{
+    (void)set;
+    return true;
+}
+
+static int current_cpu(void)
+{
+    return -1;
+}
+#endif
+
 static bool set_allocate(const wcodec_allocator *allocator, unsigned cpus, struct cpu_set *set)
 {
-    set->bytes = CPU_ALLOC_SIZE(cpus);
+    set->bytes = set_bytes(cpus);
     set->bits = wcodec_alloc_zeroed(allocator, set->bytes);
     return set->bits != NULL;
 }
@@ -66,13 +140,13 @@ static bool read_affinity(const wcodec_allocator *allocator, struct cpu_set *set
     for (unsigned cpus = 1024; cpus <= CPU_LIMIT; cpus *= 2) {
         if (!set_allocate(allocator, cpus, set))
             return false;
-        if (sched_getaffinity(0, set->bytes, set->bits) == 0)
+        if (get_affinity(set))
             return true;
         bool small = errno == EINVAL && cpus < CPU_LIMIT;
         if (!small) {
             /* Not even that is known: one CPU. */
             memset(set->bits, 0, set->bytes);
-            CPU_SET_S(0, set->bytes, set->bits);
+            add(set, 0);
             return true;
         }
         wcodec_free(allocator, set->bits);
@@ -94,7 +168,7 @@ static bool read_allowed(const wcodec_allocator *allocator,
         return false;
     for (size_t i = 0; i < probe->allowed_count; i++)
         if (probe->allowed[i] < limit)
-            CPU_SET_S(probe->allowed[i], set->bytes, set->bits);
+            add(set, probe->allowed[i]);
     return true;
 }
 
@@ -329,7 +403,7 @@ wcodec_status wcodec_topology_load(const wcodec_allocator *allocator,
             goto no_memory;
         add_core(t, 0, 0, 0);
     }
-    int cpu = this_machine ? sched_getcpu() : probe->current_cpu - 1;
+    int cpu = this_machine ? current_cpu() : probe->current_cpu - 1;
     order_cores(t, cpu >= 0 ? node_of_cpu(t, (unsigned)cpu) : t->cores[0].node);
     wcodec_free(allocator, allowed.bits);
     *topology = t;
@@ -391,8 +465,8 @@ bool wcodec_topology_bind(const struct wcodec_topology *topology, unsigned i)
     if (!set_allocate(topology->allocator, limit, &set))
         return false;
     for (unsigned k = 0; k < core->count; k++)
-        CPU_SET_S(topology->cpus[core->first + k], set.bytes, set.bits);
-    bool bound = sched_setaffinity(0, set.bytes, set.bits) == 0;
+        add(&set, topology->cpus[core->first + k]);
+    bool bound = set_affinity(&set);
     wcodec_free(topology->allocator, set.bits);
     return bound;
 }

@@ -49,7 +49,8 @@ size_t wcodec_topology_cpus(const struct wcodec_topology *topology, unsigned i,
 /* "hwloc" or "affinity". */
 const char *wcodec_topology_source(const struct wcodec_topology *topology);
 
-/* Bind the calling thread to core i. False if the system refuses: then it runs where it did. */
+/* Bind the calling thread to core i. False if the system refuses: then it runs where it did,
+ * as it does on a system that binds no threads. */
 bool wcodec_topology_bind(const struct wcodec_topology *topology, unsigned i);
 
 #endif

@@ -5,6 +5,7 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +63,7 @@ static wcodec_status read_file(wcodec_context *context, const char *path, uint64
     }
     uint8_t *bytes = wcodec_alloc(&context->allocator, (size_t)st.st_size + 1);
     while (bytes != NULL && done < (size_t)st.st_size) {
-        const ssize_t some = read(fd, bytes + done, (size_t)st.st_size - done);
+        const ssize_t some = read(fd, bytes + done, wcodec_call_bytes((size_t)st.st_size - done));
         if (some < 0 && errno == EINTR)
             continue;
         if (some <= 0) {

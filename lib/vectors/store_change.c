@@ -6,6 +6,7 @@
 #include "vectors/store_change.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/system.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +27,7 @@ static bool sync_above(int dir)
 {
     const int above = openat(dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* Only what may be read can be synced, and not in every file system. */
-    const bool good = above >= 0 ? fsync(above) == 0 || errno == EINVAL : errno == EACCES;
+    const bool good = above >= 0 ? wcodec_fsync(above) == 0 || errno == EINVAL : errno == EACCES;
     const int error = errno;
     if (above >= 0)
         close(above);
@@ -139,7 +140,7 @@ void wcodec_store_sweep(const struct wcodec_store_change *change)
     DIR *dir = opendir(change->folder);
     const size_t count = numbers != NULL ? list_files(m, numbers) : 0;
     /* A manifest that is not on the disk yet must not lose the files of the one that is. */
-    if (dir != NULL && numbers != NULL && fsync(change->dir) == 0)
+    if (dir != NULL && numbers != NULL && wcodec_fsync(change->dir) == 0)
         for (const struct dirent *d; (d = readdir(dir)) != NULL;)
             if (is_temporary(d->d_name) ||
                 (!change->is_new && is_unnamed(d->d_name, numbers, count)))

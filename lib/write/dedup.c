@@ -5,12 +5,12 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/system.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/random.h>
 #include <xxhash.h>
 
 /* Tensors that agree wherever samples are taken are few: no more than COMPARE_MAX are read for each
@@ -27,7 +27,7 @@ void wcodec_dedup_init(struct wcodec_dedup *dedup, wcodec_context *context,
                        const struct wcodec_source *source)
 {
     *dedup = (struct wcodec_dedup){.context = context, .source = source};
-    if (getrandom(&dedup->seed, sizeof dedup->seed, GRND_NONBLOCK) != (ssize_t)sizeof dedup->seed)
+    if (!wcodec_random(&dedup->seed, sizeof dedup->seed, false))
         dedup->seed = 0;
 }
 
