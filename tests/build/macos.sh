@@ -14,7 +14,13 @@ if [ "$(uname -s)" != Linux ]; then
 fi
 source=$(cd "$top_srcdir" && pwd)
 libraries=$(sed -n 's/^\(ZSTD\|XXHASH\|JANSSON\|LZ4\)_CFLAGS = //p' "$top_builddir/Makefile")
-as_macos="-U__linux__ -include $source/tests/build/macos.h"
+# Headers that are not there.
+mkdir -p "$work/absent/sys" "$work/absent/linux"
+for header in link.h malloc.h sys/auxv.h sys/epoll.h sys/eventfd.h sys/prctl.h sys/sendfile.h sys/signalfd.h \
+    sys/syscall.h sys/sysinfo.h sys/timerfd.h sys/vfs.h linux/landlock.h linux/seccomp.h; do
+    echo "#error macOS has no $header" >"$work/absent/$header"
+done
+as_macos="-U__linux__ -I$work/absent -include $source/tests/build/macos.h"
 
 # compiles NAME FILE...
 compiles () {
@@ -33,9 +39,11 @@ compiles "sources with calls of the system" \
     $(cd "$source" && grep -lE "$calls" $(find lib utils backends/cpu -name '*.c' ! -path 'utils/mpi/*') |
         sed "s,^,$source/,")
 # Of what is not there, something is found.
-printf 'int main(void) { return secure_getenv("HOME") == NULL; }\n' >"$work/bad.c"
-# shellcheck disable=SC2086
-run "secure_getenv is found" sh -c '! "$@" 2>/dev/null' sh $CC -fsyntax-only -D_GNU_SOURCE $as_macos "$work/bad.c"
+for bad in 'int f(void) { return secure_getenv("HOME") == NULL; }' '#include <malloc.h>'; do
+    echo "$bad" >"$work/bad.c"
+    # shellcheck disable=SC2086
+    run "found: $bad" sh -c '! "$@" 2>/dev/null' sh $CC -fsyntax-only -D_GNU_SOURCE $as_macos "$work/bad.c"
+done
 
 # built: configured, compiled and tried
 built () {
