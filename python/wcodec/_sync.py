@@ -41,8 +41,9 @@ def delta_encode(old: dict[str, Any], new: dict[str, Any], **options: Any) -> by
         old, new: arrays of numpy or tensors of torch by name; in torch's case on any device. A
             tensor that `old` has not, or with another type or shape, is coded alone.
         **options: file=False; True: a .wcodec file that can also be decoded as one, whose base is
-            what save_file(old) makes: takes longer. level=3, tile=None, profile="auto", predict="auto", verify=True, threads=None,
-            progress=None, as those of wcodec.compress().
+            what save_file(old) makes: takes longer. level=3, tile=None, profile="auto",
+            predict="auto", verify=True, threads=None, progress=None, as those of
+            wcodec.compress().
 
     Returns:
         The message, for delta_apply().
