@@ -44,13 +44,18 @@ bool lost_pages_replace(void *address)
     return false;
 }
 
+/* SI_USER is more than 0 on FreeBSD and macOS. */
+bool lost_pages_is_sent(const siginfo_t *info)
+{
+    return info->si_code <= 0 || info->si_code == SI_USER;
+}
+
 /* What caught the signal before, as a sanitizer or mapped.c: asked about other addresses. */
 static struct sigaction others;
 
 static void note_fault(int number, siginfo_t *info, void *context)
 {
-    /* By a process: no instruction has caused it. SI_USER is more than 0 on FreeBSD and macOS. */
-    const bool is_sent = info->si_code <= 0 || info->si_code == SI_USER;
+    const bool is_sent = lost_pages_is_sent(info);
     if (!is_sent && lost_pages_replace(info->si_addr))
         return;
     if ((others.sa_flags & SA_SIGINFO) != 0) {

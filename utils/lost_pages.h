@@ -7,6 +7,7 @@
 #ifndef WCODEC_UTILS_LOST_PAGES_H
 #define WCODEC_UTILS_LOST_PAGES_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,5 +21,7 @@ void lost_pages_end(const void *at);
 
 /* Of a handler that takes this one's place: is it in what is watched? Then zeros are there now. */
 bool lost_pages_replace(void *address);
+/* Of any handler: was the signal sent by a process, and caused by no instruction? */
+bool lost_pages_is_sent(const siginfo_t *info);
 
 #endif

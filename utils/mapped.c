@@ -49,8 +49,7 @@ static _Thread_local sigjmp_buf *volatile rescue;
 static void note_fault(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    /* By a process: no instruction has caused it. SI_USER is more than 0 on FreeBSD and macOS. */
-    const bool is_sent = info->si_code <= 0 || info->si_code == SI_USER;
+    const bool is_sent = lost_pages_is_sent(info);
     if (!is_sent && rescue != NULL)
         siglongjmp(*rescue, 1);
     if (!is_sent && lost_pages_replace(info->si_addr))

@@ -594,13 +594,17 @@ wcodec_status wcodec_vectors_device_assign(struct wcodec_vectors_work *work, wco
     struct wcodec_vectors_device *d = work->device;
     const struct wcodec_vectors_step step = step_of(work, WCODEC_VECTORS_ASSIGN);
     wcodec_error reason = {0};
-    wcodec_status status =
-        d->most != 0 ? wcodec_vectors_parts_assign(work, err) : run(d, &step, &reason);
-    if (status != WCODEC_OK && d->most != 0)
-        return status;
-    if (status == WCODEC_OK && d->most == 0)
-        status = wcodec_vectors_device_bring(d, work->index, d->state, d->places.index,
-                                             4 * (uint64_t)work->n, &reason);
+    wcodec_status status;
+    if (d->most != 0) {
+        status = wcodec_vectors_parts_assign(work, err);
+        if (status != WCODEC_OK)
+            return status;
+    } else {
+        status = run(d, &step, &reason);
+        if (status == WCODEC_OK)
+            status = wcodec_vectors_device_bring(d, work->index, d->state, d->places.index,
+                                                 4 * (uint64_t)work->n, &reason);
+    }
     if (status == WCODEC_OK && !wcodec_cancel_poll(&work->cancel))
         status = wcodec_vectors_device_check_some(work, &reason);
     return wcodec_vectors_device_failed(d, status, &reason, err);

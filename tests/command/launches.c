@@ -79,6 +79,10 @@ static int launch_wrong(const char *which, void *stream)
     char name[32];
     uint64_t time = (uint64_t)number("LAUNCH_SECONDS", 30) * 1000000000u;
     void *arguments[] = {&time};
+    if (strcmp(which, "timeout") == 0)
+        return TIMED_OUT;
+    if (strcmp(which, "nothing") == 0)
+        return 0;
     snprintf(name, sizeof name, "wrong_%s", which);
     if (load(&module, kernels) != 0 || function_of(&function, module, name) != 0) {
         fprintf(stderr, "launches: no kernel %s\n", name);
@@ -92,10 +96,6 @@ static int launch_by(void *f, unsigned x, unsigned y, unsigned z, unsigned tx, u
                      unsigned tz, unsigned shared, void *stream, void **arguments, void **extra)
 {
     const char *which = fault();
-    if (which != NULL && strcmp(which, "timeout") == 0)
-        return TIMED_OUT;
-    if (which != NULL && strcmp(which, "nothing") == 0)
-        return 0;
     if (which != NULL && strcmp(which, "twice") != 0)
         return launch_wrong(which, stream);
     if (which != NULL)
@@ -106,10 +106,6 @@ static int launch_by(void *f, unsigned x, unsigned y, unsigned z, unsigned tx, u
 static int extended_by(const void *config, void *f, void **arguments, void **extra)
 {
     const char *which = fault();
-    if (which != NULL && strcmp(which, "timeout") == 0)
-        return TIMED_OUT;
-    if (which != NULL && strcmp(which, "nothing") == 0)
-        return 0;
     if (which != NULL && strcmp(which, "twice") != 0)
         return launch_wrong(which, ((const struct extended *)config)->stream);
     if (which != NULL)
