@@ -181,6 +181,8 @@ uint32_t wcodec_cuda_clusters(const struct wcodec_device *device, cu_function fu
 /* Products of many vectors: wide.c. Are they for this one? Then all vectors of it. The device's
  * context is current. */
 cu_result wcodec_cuda_find_wide(struct wcodec_device *device);
+/* Unless WCODEC_CUDA_WARPGROUPS is 0. */
+bool wcodec_cuda_may_use_warpgroups(const struct wcodec_device *device);
 uint64_t wcodec_cuda_wide_room(struct wcodec_device *device, const struct wcodec_fixed *fixed,
                                uint64_t vectors);
 bool wcodec_cuda_takes_wide(const struct wcodec_device *device,

@@ -28,6 +28,7 @@ enum {
     CU_NO_BINARY = 209, /* no kernel image for the device */
     CU_PEER_ACCESS_ALREADY = 704,
     CU_TOO_MANY_PEERS = 711,
+    CU_NOT_FOUND = 500,
     CU_NOT_READY = 600,
     CU_TIMED_OUT = 702,
     CU_STREAM_NON_BLOCKING = 1,

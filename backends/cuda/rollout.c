@@ -8,16 +8,14 @@
 #include "backends/cuda/cuda.h"
 
 #include <stdio.h>
-#include <string.h>
 
-enum { ITEMS = 512, TENSOR_ITEMS = 256, PARTS = 8, PARTS_MOST = 16, CU_NOT_FOUND = 500 };
+enum { ITEMS = 512, TENSOR_ITEMS = 256, PARTS = 8, PARTS_MOST = 16 };
 
 /* Those by products of four warps, which only builds for Hopper have. */
 static cu_result find_groups(struct wcodec_device *d)
 {
-    const char *wanted = d->host->setting(d->host->opaque, "WCODEC_CUDA_WARPGROUPS");
     cu_result result = 0;
-    if (wanted != NULL && strcmp(wanted, "0") == 0)
+    if (!wcodec_cuda_may_use_warpgroups(d))
         return 0;
     for (unsigned parts = 2; parts <= WCODEC_GROUPS_MOST && result == 0; parts *= 2) {
         char name[64];

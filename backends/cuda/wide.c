@@ -9,12 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CU_NOT_FOUND = 500 };
+bool wcodec_cuda_may_use_warpgroups(const struct wcodec_device *d)
+{
+    const char *wanted = d->host->setting(d->host->opaque, "WCODEC_CUDA_WARPGROUPS");
+    return wanted == NULL || strcmp(wanted, "0") != 0;
+}
 
 cu_result wcodec_cuda_find_wide(struct wcodec_device *d)
 {
-    const char *wanted = d->host->setting(d->host->opaque, "WCODEC_CUDA_WARPGROUPS");
-    if (wanted != NULL && strcmp(wanted, "0") == 0)
+    if (!wcodec_cuda_may_use_warpgroups(d))
         return 0;
     cu_result result = d->cu->module_function(&d->wide[WCODEC_WIDE_X], d->module, "wcodec_wide_x");
     if (result == CU_NOT_FOUND) /* of a build without them, or for another device */
