@@ -11,10 +11,9 @@
  *   library: its products are said to be by a library; wide: those of many vectors that work in
  *     room are said to be faster, and take what is there
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
- *     late-undone, late-peer, late-miscodes, late-misorders, late-missizes, late-mistallies,
- *     late-nocoders, late-idle (no step of a training is done), late-stale (after the second no
- *     assignment is): after the known answers, so that the
- * core trusts it
+ *     late-undone, late-wrong, late-peer, late-miscodes, late-misorders, late-missizes,
+ *     late-mistallies, late-nocoders, late-idle (no step of a training is done), late-stale (after
+ *     the second no assignment is): after the known answers, so that the core trusts it
  *
  *   memory-N: its N-th allocation (memory, queue, event, batch) after them, and only that
  *
@@ -519,6 +518,11 @@ static wcodec_status fake_fill(struct wcodec_queue *queue, struct wcodec_memory 
 /* Of the batch made last: the first byte that it writes. */
 static uint8_t *first_byte;
 
+static bool is_wrong(void)
+{
+    return is_mode("wrong") || is_late("late-wrong");
+}
+
 static wcodec_status fake_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs,
                                        size_t count, struct wcodec_batch **batch, wcodec_error *err)
 {
@@ -529,7 +533,7 @@ static wcodec_status fake_batch_create(struct wcodec_queue *queue, const struct 
             status = check_owner(queue, jobs[i].places[a].memory, err);
     }
     atomic_fetch_add(&batches_made, is_trusted());
-    if (is_mode("wrong"))
+    if (is_wrong())
         first_byte = jobs[0].memory->data + jobs[0].destination;
     return status == WCODEC_OK ? wcodec_backend_cpu.batch_create(queue, jobs, count, batch, err)
                                : status;
@@ -540,10 +544,9 @@ static wcodec_status fake_batch_decode(struct wcodec_queue *queue, struct wcodec
 {
     if (is_late("late-decode"))
         return fail(err, WCODEC_ERROR_DEVICE, "an illegal fake instruction");
-    return give(
-        queue,
-        &(struct fake_operation){.batch = batch, .wrong = is_mode("wrong") ? first_byte : NULL},
-        err);
+    return give(queue,
+                &(struct fake_operation){.batch = batch, .wrong = is_wrong() ? first_byte : NULL},
+                err);
 }
 
 static wcodec_status fake_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch,

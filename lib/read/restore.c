@@ -88,8 +88,10 @@ static wcodec_status choose_way(struct wcodec_restore *r, wcodec_error *err)
     if (!device_pays(r->context))
         return WCODEC_OK;
     status = wcodec_backends_device(r->context, &o, err);
-    if (status == WCODEC_OK && o->backend != cpu->backend)
+    if (status == WCODEC_OK && o->backend != cpu->backend) {
         r->dsp = NULL;
+        r->device = o->name;
+    }
     return status;
 }
 
@@ -391,6 +393,18 @@ static wcodec_status check_end(const struct wcodec_shard *shard, const struct wc
                           : wcodec_check_gap(source, index->body_end, index->body_stop, err);
 }
 
+/* A device checks its tiles itself, so only the CPU can tell whose fault it is. */
+static wcodec_status check_hash(struct wcodec_restore *r, wcodec_error *err)
+{
+    const wcodec_status status = wcodec_restore_check_hash(r->shard->index, &r->hash, err);
+    if (status != WCODEC_ERROR_CORRUPT || r->device == NULL)
+        return status;
+    return wcodec_fail(err, status,
+                       "the hash of the restored file differs, of which %s decoded tensors: the "
+                       "file is damaged, or the device is wrong (the backend \"cpu\" tells)",
+                       r->device);
+}
+
 /* What is verified after the last entry. */
 static wcodec_status check_rest(struct wcodec_restore *r, const wcodec_decode_options *options,
                                 wcodec_error *err)
@@ -400,8 +414,7 @@ static wcodec_status check_rest(struct wcodec_restore *r, const wcodec_decode_op
         status = check_end(r->shard, r->source, err);
     if (status != WCODEC_OK || !r->hashed)
         return status;
-    return !r->is_part ? wcodec_restore_check_hash(r->shard->index, &r->hash, err)
-                       : wcodec_restore_span_end(r, options, err);
+    return r->is_part ? wcodec_restore_span_end(r, options, err) : check_hash(r, err);
 }
 
 /* Neither write nor write_at: only test. */

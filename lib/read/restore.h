@@ -82,6 +82,7 @@ struct wcodec_restore {
     bool checks;
     wcodec_leaf_fn leaf;
     const struct wcodec_cpu_dsp *dsp; /* NULL: there are no jobs, only parts */
+    const char *device;               /* that decodes; NULL: the CPU */
     wcodec_write_fn write;            /* in order, from the calling thread */
     wcodec_write_at_fn write_at;      /* or from any; neither: only test */
     void *opaque;

@@ -59,7 +59,7 @@ ends () {
 # is_whole FILE ORIGINAL: what came of the last command: those bytes; or nothing, and a reason. What a
 # device computed wrongly is found by the hash of all.
 is_whole () {
-    if [ $code -eq 0 ]; then same "$1" "$2"; else missing "$1"; says 'cuda\|CUDA\|the hash of the restored file differs'; fi
+    if [ $code -eq 0 ]; then same "$1" "$2"; else missing "$1"; says 'cuda\|CUDA'; fi
     rm -f "$1"
 }
 # How often each command of these launches, so that every launch of it can be the first that is wrong

@@ -359,6 +359,36 @@ static void test_cpu_instead(void **state)
     setenv("WCODEC_FAKE", "", 1);
 }
 
+/* A device that says of wrong bytes that their checks are right is found by the file's hash, and
+ * named. */
+static void test_wrong(void **state)
+{
+    wcodec_encode_options options;
+    struct support_sink coded;
+    struct lines lines;
+    wcodec_reader *reader;
+    wcodec_error err = {0};
+    (void)state;
+    wcodec_encode_options_init(&options);
+    support_sink_init(&coded);
+    support_smooth_write(&options, &coded);
+    for (unsigned wrong = 0; wrong < 2; wrong++) {
+        setenv("WCODEC_FAKE", wrong == 0 ? "" : "late-wrong", 1);
+        wcodec_context *context = make_context("fake", 0, &lines);
+        assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err),
+                         WCODEC_OK);
+        const wcodec_status status = wcodec_reader_test(reader, 0, 0, NULL, &err);
+        assert_int_equal(status, wrong == 0 ? WCODEC_OK : WCODEC_ERROR_CORRUPT);
+        assert_true(lines.device > 0);
+        if (wrong == 1)
+            assert_non_null(strstr(err.text, "of which fake:0 decoded tensors"));
+        wcodec_reader_close(reader);
+        wcodec_context_destroy(context);
+    }
+    support_sink_free(&coded);
+    setenv("WCODEC_FAKE", "", 1);
+}
+
 int main(void)
 {
     if (!support_load_plugin(NULL))
@@ -366,6 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds), cmocka_unit_test(test_steps),
         cmocka_unit_test(test_loads), cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_kept),  cmocka_unit_test(test_cpu_instead)};
+        cmocka_unit_test(test_kept),  cmocka_unit_test(test_cpu_instead),
+        cmocka_unit_test(test_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
