@@ -64,8 +64,8 @@
  * backends say how many vectors of y = x W pay. 25: rollouts of many starts. 26:
  * rows that anchors are found for come part by part. 27: parts of a member of a rollout meet in
  * memory, and its work area may be the host's. 28: rows of tensors that are kept coded. 29:
- * linear hashes of tensors. */
-#define WCODEC_BACKEND_ABI 29u
+ * linear hashes of tensors. 30: leaves in one place. */
+#define WCODEC_BACKEND_ABI 30u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -577,11 +577,6 @@ struct wcodec_tensor_leaves {
     uint64_t count;         /* not 0 */
     unsigned leaf_log2;     /* bytes of each: 13 to 24 */
     const uint64_t *secret; /* XXH3's own, 24 words */
-    /* Leaves that begin elsewhere in the same elements, at a multiple of 8 from elements_at to a
-     * leaf after it: where both are wanted, memory is read once. */
-    uint64_t second_at;
-    uint64_t second_out_at;
-    uint64_t second_count; /* 0: none */
 };
 
 /* A tensor, or a part of it, whose linear hash is taken by pieces of 64 KiB, the last one of which

@@ -14,20 +14,11 @@ struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *t, u
                                          uint64_t elements, uint64_t out,
                                          struct wcodec_leaves_launch *l)
 {
-    const uint64_t later = t->second_at - t->elements_at > (uint64_t)1 << (t->leaf_log2 - 1),
-                   second = t->second_count == 0 ? 0 : t->second_count + later,
-                   most = t->count > second ? t->count : second,
-                   groups = (most + warps - 1) / warps;
+    const uint64_t groups = (t->count + warps - 1) / warps;
     *l = (struct wcodec_leaves_launch){.elements = elements + t->elements_at,
                                        .out = out + t->out_at,
                                        .count = t->count,
                                        .leaf_log2 = t->leaf_log2};
-    if (t->second_count != 0) {
-        l->second = elements + t->second_at;
-        l->second_out = out + t->second_out_at;
-        l->second_count = t->second_count;
-        l->later = (uint32_t)later;
-    }
     memcpy(l->secret, t->secret, sizeof l->secret);
     return (struct wcodec_gpu_grid){groups < GROUPS_MOST ? (uint32_t)groups : GROUPS_MOST,
                                     32 * warps, 0};

@@ -15,14 +15,11 @@ struct wcodec_leaves_launch {
     uint64_t elements; /* a multiple of 16 */
     uint64_t out;      /* u64[2] a leaf: the low half of its hash, then the high one */
     uint64_t count;
-    uint64_t second; /* a multiple of 8: other leaves of the same size, if there are any */
-    uint64_t second_out;
-    uint64_t second_count;
     uint32_t leaf_log2; /* bytes of a leaf: 13 and more */
-    uint32_t later;     /* 1: the first of those is hashed beside the second of these */
+    uint32_t unused;
     uint64_t secret[WCODEC_LEAVES_SECRET];
 };
-WCODEC_STRUCT_SIZE(wcodec_leaves_launch, 248);
+WCODEC_STRUCT_SIZE(wcodec_leaves_launch, 224);
 
 /* A tensor's linear hash, piece by piece, or a part's of it. */
 enum { WCODEC_LINEAR_PIECE_LOG2 = 16 };

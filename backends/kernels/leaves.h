@@ -84,22 +84,10 @@ WCODEC_DEVICE_FUNCTION struct wcodec_leaf_sums wcodec_leaf_first(uint32_t pair)
     return s;
 }
 
-/* Sixteen bytes from a multiple of 16, or of 8. */
-WCODEC_DEVICE_FUNCTION wcodec_u4 wcodec_leaf_load(const WCODEC_GLOBAL uint8_t *from,
-                                                  const bool even)
-{
-    if (even)
-        return wcodec_load_u4(from);
-    const WCODEC_GLOBAL uint64_t *halves = (const WCODEC_GLOBAL uint64_t *)from;
-    const uint64_t low = halves[0], high = halves[1];
-    return wcodec_make_u4((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high,
-                          (uint32_t)(high >> 32));
-}
-
 /* Eight blocks, of which a lane has 16 bytes of each stripe of one. Collective. */
 WCODEC_DEVICE_FUNCTION void wcodec_leaf_round(struct wcodec_warp *warp,
                                               const struct wcodec_leaves_launch *l,
-                                              const WCODEC_GLOBAL uint8_t *from, const bool even,
+                                              const WCODEC_GLOBAL uint8_t *from,
                                               const uint64_t *keys, bool last,
                                               struct wcodec_leaf_sums *acc)
 {
@@ -110,7 +98,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_leaf_round(struct wcodec_warp *warp,
         wcodec_u4 v[8]; /* on their way together */
         WCODEC_UNROLL_ALL
         for (uint32_t s = 0; s < 8; s++)
-            v[s] = wcodec_leaf_load(from + 64 * (part + s), even);
+            v[s] = wcodec_load_u4(from + 64 * (part + s));
         WCODEC_UNROLL_ALL
         for (uint32_t s = 0; s < 8; s++) {
             const bool own = part + s == 15 && last && lane / 4 == 7;
@@ -147,53 +135,32 @@ WCODEC_DEVICE_FUNCTION void wcodec_leaf_end(struct wcodec_warp *warp,
     }
 }
 
-/* A leaf of the first ones and one of the second, or either, in step: what both have is read from
- * memory once. Addresses are 0 where there is none. */
-WCODEC_DEVICE_FUNCTION void wcodec_leaf_two(struct wcodec_warp *warp,
-                                            const struct wcodec_leaves_launch *l, uint64_t one,
-                                            uint64_t two, uint64_t to_one, uint64_t to_two)
+/* A leaf by a warp. */
+WCODEC_DEVICE_FUNCTION void wcodec_leaf_one(struct wcodec_warp *warp,
+                                            const struct wcodec_leaves_launch *l, uint64_t from,
+                                            uint64_t to)
 {
     const uint32_t lane = wcodec_lane(warp), pair = lane % 4, place = 1024 * (lane / 4) + 16 * pair,
                    last = (1u << (l->leaf_log2 - 13)) - 1;
-    const bool even = (two & 15) == 0;
     /* Keys of stripe s are words s and s + 1 from here on. */
     uint64_t keys[17];
-    struct wcodec_leaf_sums a = wcodec_leaf_first(pair), b = a;
+    struct wcodec_leaf_sums acc = wcodec_leaf_first(pair);
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 17; i++)
         keys[i] = l->secret[2 * pair + i];
-    for (uint32_t round = 0; round <= last; round++) {
-        const uint32_t at = 8192 * round + place;
-        if (one != 0)
-            wcodec_leaf_round(warp, l, (const WCODEC_GLOBAL uint8_t *)(one + at), true, keys,
-                              round == last, &a);
-        if (two != 0 && even)
-            wcodec_leaf_round(warp, l, (const WCODEC_GLOBAL uint8_t *)(two + at), true, keys,
-                              round == last, &b);
-        else if (two != 0)
-            wcodec_leaf_round(warp, l, (const WCODEC_GLOBAL uint8_t *)(two + at), false, keys,
-                              round == last, &b);
-    }
-    if (one != 0)
-        wcodec_leaf_end(warp, l, &a, to_one);
-    if (two != 0)
-        wcodec_leaf_end(warp, l, &b, to_two);
+    for (uint32_t round = 0; round <= last; round++)
+        wcodec_leaf_round(warp, l, (const WCODEC_GLOBAL uint8_t *)(from + 8192 * round + place),
+                          keys, round == last, &acc);
+    wcodec_leaf_end(warp, l, &acc, to);
 }
 
-/* Second leaves that begin in the second half of first ones go with those after them. */
 WCODEC_DEVICE_FUNCTION void wcodec_leaves_kernel(struct wcodec_warp *warp,
                                                  const struct wcodec_leaves_launch *l)
 {
-    const uint64_t step = (uint64_t)wcodec_groups(warp) * wcodec_warps(warp), later = l->later,
-                   second = l->second_count == 0 ? 0 : l->second_count + later,
-                   most = l->count > second ? l->count : second;
+    const uint64_t step = (uint64_t)wcodec_groups(warp) * wcodec_warps(warp);
     for (uint64_t i = (uint64_t)wcodec_group(warp) * wcodec_warps(warp) + wcodec_warp_number(warp);
-         i < most; i += step) {
-        const bool has_one = i < l->count, has_two = i >= later && i < second;
-        wcodec_leaf_two(warp, l, has_one ? l->elements + (i << l->leaf_log2) : 0,
-                        has_two ? l->second + ((i - later) << l->leaf_log2) : 0, l->out + 16 * i,
-                        l->second_out + 16 * (i - later));
-    }
+         i < l->count; i += step)
+        wcodec_leaf_one(warp, l, l->elements + (i << l->leaf_log2), l->out + 16 * i);
 }
 #endif
 

@@ -23,8 +23,6 @@ WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint
     WCODEC_WARP_OPEN
     l.elements += (ulong)elements;
     l.out += (ulong)out;
-    l.second += (ulong)elements;
-    l.second_out += (ulong)out;
     barrier(CLK_LOCAL_MEM_FENCE);
     wcodec_leaves_kernel(&warp, &l);
 }

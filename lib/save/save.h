@@ -103,17 +103,6 @@ wcodec_status wcodec_save_hash(const struct wcodec_save_request *request,
                                uint64_t at, uint64_t count, unsigned leaf_log2, uint64_t to,
                                wcodec_error *err);
 
-/* The same of leaves in two places, the second of which begin at a multiple of 8, at most a leaf
- * after the first. */
-struct wcodec_save_leaves {
-    uint64_t at, count, to;
-};
-wcodec_status wcodec_save_hash_two(const struct wcodec_save_request *request,
-                                   struct wcodec_save_lane *lane, struct wcodec_memory *elements,
-                                   const struct wcodec_save_leaves *first,
-                                   const struct wcodec_save_leaves *second, unsigned leaf_log2,
-                                   wcodec_error *err);
-
 /* What `look` asks for of the tensor at `offset` of the file, which is in the device's memory: a
  * function of struct wcodec_write_coder, whose `opaque` is the request. */
 wcodec_status wcodec_save_look(void *request, uint64_t offset, const struct wcodec_write_look *look,

@@ -114,48 +114,6 @@ static void check_leaves(struct deltas *d, uint64_t count, unsigned leaf_log2, u
     free(bytes);
 }
 
-/* The same in two places, the second of which are `later` bytes after the first. */
-static void check_two_leaves(struct deltas *d, uint64_t count, uint64_t second_count,
-                             uint64_t later)
-{
-    const uint64_t leaf = WCODEC_LEAF_BYTES, before = 16 * (support_random(&d->seed) % 5),
-                   end = second_count * leaf + later,
-                   size = before + (end > count * leaf ? end : count * leaf),
-                   second = wcodec_align_u64(count * 16, 256);
-    uint8_t *bytes = random_bytes(d, size);
-    uint64_t secret[24], *got = malloc((size_t)(second + second_count * 16));
-    struct wcodec_memory *elements = allocate(d, size),
-                         *out = allocate(d, second + second_count * 16);
-    wcodec_error err = {0};
-    assert_non_null(got);
-    for (unsigned i = 0; i < 24; i++)
-        secret[i] = wcodec_load_u64(XXH3_kSecret + 8 * (size_t)i);
-    put(d, elements, bytes, size);
-    const struct wcodec_tensor_leaves leaves = {.elements = elements,
-                                                .elements_at = before,
-                                                .out = out,
-                                                .count = count,
-                                                .leaf_log2 = 16,
-                                                .secret = secret,
-                                                .second_at = before + later,
-                                                .second_out_at = second,
-                                                .second_count = second_count};
-    ok(d->b->deltas->hash(d->queue, &leaves, &err), &err);
-    get(d, out, 0, got, second + second_count * 16);
-    for (uint64_t i = 0; i < count + second_count; i++) {
-        const bool is_second = i >= count;
-        const uint64_t n = is_second ? i - count : i,
-                       *h = got + (is_second ? second / 8 : 0) + 2 * n;
-        const struct wcodec_tree_hash expected =
-            wcodec_leaf_plain(bytes + before + (is_second ? later : 0) + n * leaf, (size_t)leaf);
-        assert_true(h[0] == expected.low && h[1] == expected.high);
-    }
-    d->b->memory_free(out);
-    d->b->memory_free(elements);
-    free(got);
-    free(bytes);
-}
-
 /* A tensor's linear hash, of its parts from number 0 and from another on. */
 static void check_linear(struct deltas *d, uint64_t size)
 {
@@ -605,9 +563,6 @@ void support_deltas(const struct wcodec_backend *backend, struct wcodec_device *
         check_leaves(&d, 1 + 6 * (uint64_t)i, 16, 16 * (support_random(&d.seed) % 5));
     for (unsigned log2 = 13; log2 < 20; log2++)
         check_leaves(&d, 2, log2, 16 * (support_random(&d.seed) % 5));
-    for (unsigned i = 0; i < 6; i++)
-        check_two_leaves(&d, 1 + 3 * (uint64_t)i, 3 * (uint64_t)i + i % 2,
-                         i < 2 ? i << 16 : 8 * (support_random(&d.seed) % 8192));
     for (unsigned i = 0; i < 12; i++)
         check_linear(&d, 1 + support_random(&d.seed) % (i < 6 ? 5000 : 300000));
     check_linear(&d, 1 << 17);
