@@ -64,8 +64,8 @@
  * backends say how many vectors of y = x W pay. 25: rollouts of many starts. 26:
  * rows that anchors are found for come part by part. 27: parts of a member of a rollout meet in
  * memory, and its work area may be the host's. 28: rows of tensors that are kept coded. 29:
- * linear hashes of tensors. 30: leaves in one place. */
-#define WCODEC_BACKEND_ABI 30u
+ * linear hashes of tensors. 30: leaves in one place. 31: streams have places and checks. */
+#define WCODEC_BACKEND_ABI 31u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -108,6 +108,8 @@
     X(wcodec_patched_tile) \
     X(wcodec_tensor_changes) \
     X(wcodec_changed_tile) \
+    X(wcodec_coded_tile) \
+    X(wcodec_coded_total) \
     X(wcodec_tensor_coding) \
     X(wcodec_tensor_totals) \
     X(wcodec_tensor_work) \
@@ -620,22 +622,25 @@ struct wcodec_tensor_changes {
     uint8_t tile_log2; /* 12 to 16 */
     uint32_t slot;     /* elements of a tile that are kept, a multiple of 8 */
     /* To code: which kind of values, bits of codes as in struct wcodec_tensor_patch, and where
-     * streams go to, from the beginning of `streams` on: their bytes up to a multiple of 4, all
-     * zeros. */
+     * streams go to, from the beginning of `streams` on: bytes that there are for them, up to a
+     * multiple of 4 and at least 4, all zeros. */
     bool xor_values;
     uint8_t gap_bits, value_bits;
     struct wcodec_memory *streams;
-    uint64_t streams_size;
+    uint64_t streams_room;
 };
 
-/* Where things are in such a work area. It begins with the tally, u32[WCODEC_CHANGES_TALLY], and
- * the number of tiles that were coded wrongly, u32; the caller has put zeros there. */
+/* Where things are in such a work area. It begins with the tally, u32[WCODEC_CHANGES_TALLY + 1];
+ * the caller has put zeros there. */
 struct wcodec_changes_work {
     uint32_t tiles;
     uint64_t counts; /* struct wcodec_changed_tile[tiles] */
     uint64_t words;  /* to code: of gaps, then of values, u32: a word | its bits << 16 */
     uint64_t codes;  /* likewise, as in struct wcodec_tensor_patch */
-    uint64_t firsts; /* to code: bytes of the streams before, u64[tiles] */
+    uint64_t secret; /* likewise, XXH3's own, u64[24] */
+    uint64_t firsts; /* bytes of the streams before, u64[tiles] */
+    uint64_t total;  /* struct wcodec_coded_total */
+    uint64_t coded;  /* right after it: struct wcodec_coded_tile[tiles] */
     uint64_t slots;
     uint32_t slot_size;
     uint64_t size;
@@ -650,8 +655,11 @@ static inline struct wcodec_changes_work wcodec_changes_work(const struct wcodec
     w.words =
         wcodec_align_u64(w.counts + sizeof(struct wcodec_changed_tile) * (uint64_t)w.tiles, 256);
     w.codes = wcodec_align_u64(w.words + 4 * (uint64_t)WCODEC_CHANGES_WORDS, 256);
-    w.firsts = w.codes + 4 * (uint64_t)WCODEC_PATCH_CODE;
-    w.slots = wcodec_align_u64(w.firsts + 8 * (uint64_t)w.tiles, 256);
+    w.secret = w.codes + 4 * (uint64_t)WCODEC_PATCH_CODE;
+    w.firsts = w.secret + 256;
+    w.total = wcodec_align_u64(w.firsts + 8 * (uint64_t)w.tiles, 256);
+    w.coded = w.total + sizeof(struct wcodec_coded_total);
+    w.slots = wcodec_align_u64(w.coded + sizeof(struct wcodec_coded_tile) * (uint64_t)w.tiles, 256);
     w.size = w.slots + (uint64_t)w.slot_size * w.tiles;
     return w;
 }
@@ -671,13 +679,12 @@ struct wcodec_backend_deltas {
 
     /* Counts and sums to the work area, and what differs to slots; of a tile of more than `slot`
      * all are counted, and the first are kept. Classes of the others' gaps and values are added to
-     * the tally. Then, by codes and words that the caller has put there, bytes of streams to the
-     * counts. Then streams to their places, by their firsts; and if `prove` they are decoded from
-     * there, and tiles are counted of which that does not give what differs. What a tile of none
-     * or too many has is not coded. None of them waits. */
+     * the tally. Then, by codes and words that the caller has put there, streams one after the
+     * other, with their sizes, checks and total; what there is no room for is not written. If
+     * `prove` they are decoded from there, and tiles are counted of which that does not give what
+     * differs. What a tile of none or too many has is not coded: its stream has no bytes. Neither
+     * waits. */
     wcodec_status (*find)(struct wcodec_queue *queue, const struct wcodec_tensor_changes *changes,
-                          wcodec_error *err);
-    wcodec_status (*size)(struct wcodec_queue *queue, const struct wcodec_tensor_changes *changes,
                           wcodec_error *err);
     wcodec_status (*code)(struct wcodec_queue *queue, const struct wcodec_tensor_changes *changes,
                           bool prove, wcodec_error *err);

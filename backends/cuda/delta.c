@@ -60,8 +60,10 @@ static wcodec_status run_changes(struct wcodec_queue *q, enum wcodec_delta_kerne
 {
     struct wcodec_changes_launch l;
     const struct wcodec_gpu_grid grid = wcodec_gpu_changes(
-        kernel, c, WCODEC_GPU_CHANGES_WARPS, c->elements->address, c->base->address,
-        c->work->address, c->streams != NULL ? c->streams->address : 0, &l);
+        kernel, c,
+        kernel == WCODEC_DELTA_PLACES ? WCODEC_GPU_PLACES_WARPS : WCODEC_GPU_CHANGES_WARPS,
+        c->elements->address, c->base->address, c->work->address,
+        c->streams != NULL ? c->streams->address : 0, &l);
     return run(q, kernel, grid, &l, err);
 }
 
@@ -72,18 +74,15 @@ static wcodec_status find(struct wcodec_queue *q, const struct wcodec_tensor_cha
     return status == WCODEC_OK ? run_changes(q, WCODEC_DELTA_TALLY, c, err) : status;
 }
 
-static wcodec_status size(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
-                          wcodec_error *err)
-{
-    return run_changes(q, WCODEC_DELTA_SIZES, c, err);
-}
-
 static wcodec_status code(struct wcodec_queue *q, const struct wcodec_tensor_changes *c, bool prove,
                           wcodec_error *err)
 {
-    const wcodec_status status = run_changes(q, WCODEC_DELTA_STREAMS, c, err);
-    return status == WCODEC_OK && prove ? run_changes(q, WCODEC_DELTA_PROOF, c, err) : status;
+    static const enum wcodec_delta_kernel steps[] = {WCODEC_DELTA_CODE_STEPS};
+    wcodec_status status = WCODEC_OK;
+    for (unsigned i = 0; i < sizeof steps / sizeof *steps && status == WCODEC_OK; i++)
+        if (prove || steps[i] != WCODEC_DELTA_PROOF)
+            status = run_changes(q, steps[i], c, err);
+    return status;
 }
 
-const struct wcodec_backend_deltas wcodec_cuda_deltas = {supports, hash, linear, patch,
-                                                         find,     size, code};
+const struct wcodec_backend_deltas wcodec_cuda_deltas = {supports, hash, linear, patch, find, code};

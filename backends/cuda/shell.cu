@@ -6,7 +6,7 @@
 #include "backends/kernels/encode_join.h"
 #include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
-#include "backends/kernels/delta_streams.h"
+#include "backends/kernels/delta_checks.h"
 #include "backends/kernels/measure.h"
 #include "backends/kernels/product_coded.h"
 #include "backends/kernels/rows_coded.h"
@@ -240,7 +240,15 @@ WCODEC_CHANGES(changes, wcodec_changes_kernel)
 WCODEC_CHANGES(tally, wcodec_stream_tally_kernel)
 WCODEC_CHANGES(stream_sizes, wcodec_stream_sizes_kernel)
 WCODEC_CHANGES(streams, wcodec_stream_kernel)
+WCODEC_CHANGES(stream_checks, wcodec_stream_checks_kernel)
 WCODEC_CHANGES(stream_proof, wcodec_stream_proof_kernel)
+
+extern "C" __global__ void __launch_bounds__(1024)
+    wcodec_stream_places(const __grid_constant__ wcodec_changes_launch launch)
+{
+    struct wcodec_warp warp;
+    wcodec_stream_places_kernel(&warp, &launch);
+}
 
 /* Weights in registers: a work-group has all of a multiprocessor's. */
 #define WCODEC_ENSEMBLE_KERNEL(name, gates, reset, met) \

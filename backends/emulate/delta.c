@@ -7,7 +7,7 @@
 #include "backends/cpu/batch.h"
 #include "backends/emulate/lanes.h"
 #include "backends/gpu/delta.h"
-#include "backends/kernels/delta_streams.h"
+#include "backends/kernels/delta_checks.h"
 
 enum { SEED = 1 };
 
@@ -82,6 +82,16 @@ static void run_sizes(struct wcodec_warp *warp, const void *argument)
     wcodec_stream_sizes_kernel(warp, argument);
 }
 
+static void run_places(struct wcodec_warp *warp, const void *argument)
+{
+    wcodec_stream_places_kernel(warp, argument);
+}
+
+static void run_checks(struct wcodec_warp *warp, const void *argument)
+{
+    wcodec_stream_checks_kernel(warp, argument);
+}
+
 static void run_streams(struct wcodec_warp *warp, const void *argument)
 {
     wcodec_stream_kernel(warp, argument);
@@ -112,19 +122,18 @@ static wcodec_status find(struct wcodec_queue *queue, const struct wcodec_tensor
     return status == WCODEC_OK ? run_changes(queue, WCODEC_DELTA_TALLY, c, run_tally, err) : status;
 }
 
-static wcodec_status size(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
-                          wcodec_error *err)
-{
-    return run_changes(queue, WCODEC_DELTA_SIZES, c, run_sizes, err);
-}
-
 static wcodec_status code(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
                           bool prove, wcodec_error *err)
 {
-    const wcodec_status status = run_changes(queue, WCODEC_DELTA_STREAMS, c, run_streams, err);
-    return status == WCODEC_OK && prove ? run_changes(queue, WCODEC_DELTA_PROOF, c, run_proof, err)
-                                        : status;
+    static const enum wcodec_delta_kernel steps[] = {WCODEC_DELTA_CODE_STEPS};
+    static void (*const kernels[])(struct wcodec_warp * warp, const void *argument) = {
+        run_sizes, run_places, run_streams, run_checks, run_proof};
+    wcodec_status status = WCODEC_OK;
+    for (unsigned i = 0; i < sizeof steps / sizeof *steps && status == WCODEC_OK; i++)
+        if (prove || steps[i] != WCODEC_DELTA_PROOF)
+            status = run_changes(queue, steps[i], c, kernels[i], err);
+    return status;
 }
 
-const struct wcodec_backend_deltas wcodec_emulated_deltas = {supports, hash, linear, patch,
-                                                             find,     size, code};
+const struct wcodec_backend_deltas wcodec_emulated_deltas = {supports, hash, linear,
+                                                             patch,    find, code};

@@ -765,19 +765,6 @@ static wcodec_status fake_find(struct wcodec_queue *queue, const struct wcodec_t
     return status;
 }
 
-static wcodec_status fake_size(struct wcodec_queue *queue, const struct wcodec_tensor_changes *c,
-                               wcodec_error *err)
-{
-    wcodec_status status = before_delta(queue, c->work, err);
-    if (status == WCODEC_OK)
-        status = wcodec_emulated_deltas.size(queue, c, err);
-    /* Of the first tile. */
-    uint8_t *const size = c->work->data + wcodec_changes_work(c).counts + 12;
-    if (status == WCODEC_OK && is_late("late-missizes") && (size[0] | size[1]) != 0)
-        size[0]++;
-    return status;
-}
-
 static wcodec_status fake_code_changes(struct wcodec_queue *queue,
                                        const struct wcodec_tensor_changes *c, bool prove,
                                        wcodec_error *err)
@@ -790,11 +777,15 @@ static wcodec_status fake_code_changes(struct wcodec_queue *queue,
         memset(c->work->data + w.slots, 0, 8); /* positions of the first tile */
     if (status == WCODEC_OK)
         status = wcodec_emulated_deltas.code(queue, c, prove, err);
+    /* Of the first tile. */
+    uint8_t *const size = c->work->data + w.coded;
+    if (status == WCODEC_OK && is_late("late-missizes") && (size[0] | size[1]) != 0)
+        size[0]++;
     return status;
 }
 
 static const struct wcodec_backend_deltas fake_delta_functions = {
-    fake_deltas, fake_hash, fake_linear, fake_patch, fake_find, fake_size, fake_code_changes};
+    fake_deltas, fake_hash, fake_linear, fake_patch, fake_find, fake_code_changes};
 
 static bool fake_codes(struct wcodec_device *device, const struct wcodec_tiling *tiling)
 {

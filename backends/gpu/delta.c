@@ -8,7 +8,8 @@
 enum { GROUPS_MOST = 1 << 16 };
 
 const char *const wcodec_delta_kernel_names[WCODEC_DELTA_KERNELS] = {
-    "leaves", "patch", "changes", "tally", "stream_sizes", "streams", "stream_proof", "linear"};
+    "leaves",  "patch",        "changes", "tally",         "stream_sizes",
+    "streams", "stream_proof", "linear",  "stream_places", "stream_checks"};
 
 struct wcodec_gpu_grid wcodec_gpu_leaves(const struct wcodec_tensor_leaves *t, unsigned warps,
                                          uint64_t elements, uint64_t out,
@@ -61,6 +62,7 @@ static uint32_t shared_of(enum wcodec_delta_kernel kernel, unsigned warps)
 {
     return kernel == WCODEC_DELTA_TALLY     ? 4 * WCODEC_CHANGES_TALLY
            : kernel == WCODEC_DELTA_STREAMS ? 4 * WCODEC_CHANGES_STAGE * warps
+           : kernel == WCODEC_DELTA_PLACES  ? 8 * warps
                                             : 0;
 }
 
@@ -76,10 +78,13 @@ struct wcodec_gpu_grid wcodec_gpu_changes(enum wcodec_delta_kernel kernel,
                                         .counts = work + w.counts,
                                         .words = work + w.words,
                                         .codes = work + w.codes,
+                                        .secret = work + w.secret,
                                         .firsts = work + w.firsts,
+                                        .total = work + w.total,
+                                        .coded = work + w.coded,
                                         .slots = work + w.slots,
                                         .streams = streams,
-                                        .stream_words = (c->streams_size + 3) / 4,
+                                        .stream_words = (c->streams_room + 3) / 4,
                                         .count = c->count,
                                         .tiles = w.tiles,
                                         .tile_log2 = c->tile_log2,
@@ -89,6 +94,7 @@ struct wcodec_gpu_grid wcodec_gpu_changes(enum wcodec_delta_kernel kernel,
                                         .xor_values = c->xor_values,
                                         .gap_bits = c->gap_bits,
                                         .value_bits = c->value_bits};
-    return (struct wcodec_gpu_grid){(w.tiles + warps - 1) / warps, 32 * warps,
-                                    shared_of(kernel, warps)};
+    return (struct wcodec_gpu_grid){kernel == WCODEC_DELTA_PLACES ? 1
+                                                                  : (w.tiles + warps - 1) / warps,
+                                    32 * warps, shared_of(kernel, warps)};
 }

@@ -24,28 +24,22 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_changes_length(uint64_t v)
 
 /* What a lane knows of its tile. */
 struct wcodec_changes_tile {
-    uint64_t slot;                  /* the address */
-    uint32_t count;                 /* of all lanes, until now */
-    uint32_t zigzag_bits, xor_bits; /* of this one */
+    uint64_t slot;  /* the address */
+    uint32_t count; /* of all lanes, until now */
 };
 
 /* An element that differs, which is number `at` of its tile's. */
 WCODEC_DEVICE_FUNCTION void wcodec_changes_note(const uint32_t log2,
                                                 const struct wcodec_changes_launch *l,
-                                                struct wcodec_changes_tile *t, uint32_t at,
+                                                const struct wcodec_changes_tile *t, uint32_t at,
                                                 uint32_t position, uint64_t e, uint64_t b)
 {
-    const uint32_t width = 8u << log2;
-    const uint64_t mask = ~(uint64_t)0 >> (64 - width), difference = (e - b) & mask,
-                   sign = difference >> (width - 1) & 1;
-    t->zigzag_bits += wcodec_changes_length((difference << 1 & mask) ^ (sign != 0 ? mask : 0));
-    t->xor_bits += wcodec_changes_length(e ^ b);
-    if (at >= l->slot)
-        return;
     const uint64_t values = t->slot + 2 * (uint64_t)l->slot;
-    *(WCODEC_GLOBAL uint16_t *)(t->slot + 2 * (uint64_t)at) = (uint16_t)position;
-    wcodec_patch_store(values + ((uint64_t)at << log2), log2, e);
-    wcodec_patch_store(values + ((uint64_t)(l->slot + at) << log2), log2, b);
+    if (at < l->slot) {
+        *(WCODEC_GLOBAL uint16_t *)(t->slot + 2 * (uint64_t)at) = (uint16_t)position;
+        wcodec_patch_store(values + ((uint64_t)at << log2), log2, e);
+        wcodec_patch_store(values + ((uint64_t)(l->slot + at) << log2), log2, b);
+    }
 }
 
 /* Elements that a lane has before those of the lanes after it; adds up what all have. Collective.
@@ -200,15 +194,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_changes_one(const uint32_t log2, struct wcode
     wcodec_changes_rest(log2, warp, l, &t, first, size / 16 * 16 >> log2, size % 16 >> log2, &s);
     const uint64_t sum = wcodec_linear_lanes(warp, s.sum),
                    base_sum = wcodec_linear_lanes(warp, s.base_sum);
-    const uint32_t zigzag_bits = wcodec_add_lanes(warp, t.zigzag_bits),
-                   xor_bits = wcodec_add_lanes(warp, t.xor_bits);
     if (lane == 0) {
         WCODEC_GLOBAL struct wcodec_changed_tile *out =
             (WCODEC_GLOBAL struct wcodec_changed_tile *)l->counts + tile;
         out->count = t.count;
-        out->zigzag_bits = zigzag_bits;
-        out->xor_bits = xor_bits;
-        out->size = 0;
+        out->unused = 0;
         out->sum = sum;
         out->base_sum = base_sum;
     }

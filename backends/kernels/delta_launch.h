@@ -65,11 +65,14 @@ enum {
 struct wcodec_changes_launch {
     uint64_t elements; /* multiples of 16 */
     uint64_t base;
-    uint64_t tally;   /* u32[WCODEC_CHANGES_TALLY], then tiles that are coded wrongly */
+    uint64_t tally;   /* u32[WCODEC_CHANGES_TALLY + 1] */
     uint64_t counts;  /* struct wcodec_changed_tile[tiles] */
     uint64_t words;   /* u32[WCODEC_CHANGES_WORDS]: a word, and its bits << 16 */
     uint64_t codes;   /* as struct wcodec_patch_launch has them */
+    uint64_t secret;  /* XXH3's own */
     uint64_t firsts;  /* u64[tiles]: bytes of the streams before */
+    uint64_t total;   /* struct wcodec_coded_total */
+    uint64_t coded;   /* struct wcodec_coded_tile[tiles] */
     uint64_t slots;   /* of slot_size bytes each: u16[slot] positions, elements, the base's */
     uint64_t streams; /* u32[stream_words], which begin as zeros */
     uint64_t stream_words;
@@ -82,12 +85,14 @@ struct wcodec_changes_launch {
     uint32_t xor_values;
     uint32_t gap_bits, value_bits; /* by which codes are looked up */
 };
-WCODEC_STRUCT_SIZE(wcodec_changes_launch, 120);
+WCODEC_STRUCT_SIZE(wcodec_changes_launch, 144);
 
 /* Shared memory, in words: what a work-group counts in; what a warp puts bits of 32 elements of up
  * to 101 bits into, after at most 31 of those before. */
 enum { WCODEC_CHANGES_STAGE = 104 };
 
-WCODEC_STRUCT_SIZE(wcodec_changed_tile, 32);
+WCODEC_STRUCT_SIZE(wcodec_changed_tile, 24);
+WCODEC_STRUCT_SIZE(wcodec_coded_tile, 8);
+WCODEC_STRUCT_SIZE(wcodec_coded_total, 16);
 
 #endif

@@ -3,8 +3,8 @@
 
 /* Streams of sparse tiles, written from what is known to differ (delta_find.h), a tile by a warp:
  * the reference is lib/coding/delta_encode.c. Classes are counted, from which the host makes both
- * codes; streams are measured by these, and the host says where each begins; then they are written,
- * and each element is decoded from where it has to be. */
+ * codes; streams are measured by these, which says where each begins; then they are written, and
+ * each element is decoded from where it has to be. Their checks: delta_checks.h. */
 #ifndef WCODEC_KERNELS_DELTA_STREAMS_H
 #define WCODEC_KERNELS_DELTA_STREAMS_H
 
@@ -29,6 +29,20 @@ WCODEC_DEVICE_FUNCTION WCODEC_GLOBAL struct wcodec_changed_tile *
 wcodec_stream_counts(const struct wcodec_changes_launch *l, uint32_t tile)
 {
     return (WCODEC_GLOBAL struct wcodec_changed_tile *)l->counts + tile;
+}
+
+WCODEC_DEVICE_FUNCTION WCODEC_GLOBAL struct wcodec_coded_tile *
+wcodec_stream_coded(const struct wcodec_changes_launch *l, uint32_t tile)
+{
+    return (WCODEC_GLOBAL struct wcodec_coded_tile *)l->coded + tile;
+}
+
+/* Where its stream begins. False: there is no room for it. */
+WCODEC_DEVICE_FUNCTION bool wcodec_stream_place(const struct wcodec_changes_launch *l,
+                                                uint32_t tile, uint64_t *first)
+{
+    *first = ((const WCODEC_GLOBAL uint64_t *)l->firsts)[tile];
+    return *first + wcodec_stream_coded(l, tile)->size <= 4 * l->stream_words;
 }
 
 WCODEC_DEVICE_FUNCTION struct wcodec_stream_tile
@@ -98,6 +112,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_tally_kernel(struct wcodec_warp *warp,
     wcodec_sync_group(warp);
     if (tile < l->tiles) {
         const struct wcodec_stream_tile t = wcodec_stream_tile_of(l, tile);
+        if (wcodec_is_first(warp) && wcodec_stream_counts(l, tile)->count > l->slot)
+            wcodec_atomic_add((WCODEC_GLOBAL uint32_t *)l->tally + WCODEC_CHANGES_FULL, 1);
         for (uint32_t i = wcodec_lane(warp); t.count != 0 && i <= t.count; i += 32) {
             const struct wcodec_stream_change c = wcodec_stream_change_at(l, &t, i);
             if (c.gap == 0)
@@ -158,7 +174,7 @@ wcodec_stream_element_of(const struct wcodec_changes_launch *l,
     return e;
 }
 
-/* Bytes of streams, to the counts. */
+/* Bytes of streams. */
 WCODEC_DEVICE_FUNCTION void wcodec_stream_sizes_kernel(struct wcodec_warp *warp,
                                                        const struct wcodec_changes_launch *l)
 {
@@ -173,7 +189,48 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_sizes_kernel(struct wcodec_warp *warp,
     }
     bits = wcodec_add_lanes(warp, bits);
     if (wcodec_is_first(warp))
-        wcodec_stream_counts(l, tile)->size = (bits + 7) / 8;
+        wcodec_stream_coded(l, tile)->size = (bits + 7) / 8;
+}
+
+/* Where streams begin, by one work-group, of which a lane has neighbours. */
+WCODEC_DEVICE_FUNCTION void wcodec_stream_places_kernel(struct wcodec_warp *warp,
+                                                        const struct wcodec_changes_launch *l)
+{
+    const uint32_t shared = wcodec_shared_base(warp), own = wcodec_warp_number(warp),
+                   lane = wcodec_lane(warp), threads = wcodec_threads(warp),
+                   share = (l->tiles + threads - 1) / threads, from = wcodec_thread(warp) * share,
+                   begin = from < l->tiles ? from : l->tiles,
+                   end = l->tiles - begin < share ? l->tiles : begin + share;
+    uint64_t sum = 0, before = 0;
+    WCODEC_UNROLL_MANY
+    for (uint32_t i = begin; i < end; i++)
+        sum += wcodec_stream_coded(l, i)->size;
+    const uint64_t lanes_own = sum;
+    for (uint32_t step = 1; step < 32; step *= 2) {
+        const uint64_t other = wcodec_shuffle_long(warp, sum, (lane - step) & 31);
+        sum += lane >= step ? other : 0;
+    }
+    if (lane == 31) {
+        wcodec_put_u32(warp, shared + 8 * own, (uint32_t)sum);
+        wcodec_put_u32(warp, shared + 8 * own + 4, (uint32_t)(sum >> 32));
+    }
+    wcodec_sync_group(warp);
+    for (uint32_t i = 0; i < own; i++)
+        before += (uint64_t)wcodec_shared_u32(warp, shared + 8 * i + 4) << 32 |
+                  wcodec_shared_u32(warp, shared + 8 * i);
+    uint64_t place = before + sum - lanes_own;
+    WCODEC_UNROLL_MANY
+    for (uint32_t i = begin; i < end; i++) {
+        ((WCODEC_GLOBAL uint64_t *)l->firsts)[i] = place;
+        place += wcodec_stream_coded(l, i)->size;
+    }
+    if (wcodec_thread(warp) == threads - 1) {
+        WCODEC_GLOBAL struct wcodec_coded_total *total =
+            (WCODEC_GLOBAL struct wcodec_coded_total *)l->total;
+        total->size = place;
+        total->wrong = 0;
+        total->unused = 0;
+    }
 }
 
 /* The sum of what the lanes before have; of all. Collective. */
@@ -264,8 +321,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_kernel(struct wcodec_warp *warp,
     if (tile >= l->tiles)
         return;
     const struct wcodec_stream_tile t = wcodec_stream_tile_of(l, tile);
-    if (t.count != 0)
-        wcodec_stream_write(warp, l, &t, ((const WCODEC_GLOBAL uint64_t *)l->firsts)[tile]);
+    uint64_t first;
+    if (t.count != 0 && wcodec_stream_place(l, tile, &first))
+        wcodec_stream_write(warp, l, &t, first);
 }
 
 /* Does an element come of the stream at this bit, and the next one begin where it does? */
@@ -329,13 +387,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_proof_kernel(struct wcodec_warp *warp,
     if (tile >= l->tiles)
         return;
     const struct wcodec_stream_tile t = wcodec_stream_tile_of(l, tile);
+    uint64_t first;
     if (t.count == 0)
         return;
-    const bool good =
-        wcodec_stream_proves(warp, l, &t, ((const WCODEC_GLOBAL uint64_t *)l->firsts)[tile],
-                             wcodec_stream_counts(l, tile)->size);
+    const bool good = wcodec_stream_place(l, tile, &first) &&
+                      wcodec_stream_proves(warp, l, &t, first, wcodec_stream_coded(l, tile)->size);
     if (!wcodec_all(warp, good) && wcodec_is_first(warp))
-        wcodec_atomic_add((WCODEC_GLOBAL uint32_t *)l->tally + WCODEC_CHANGES_TALLY, 1);
+        wcodec_atomic_add(&((WCODEC_GLOBAL struct wcodec_coded_total *)l->total)->wrong, 1);
 }
 #endif
 

@@ -6,10 +6,11 @@
  * own, of which WCODEC_CODER_ELEMENT_LOG2, _RAW and _PROFILE are the columns, 1 tiles of any
  * tensor, 2 sums, 3 join; 4 measuring elements of that size, 5 its sums; 6 hashes of leaves, 7
  * tiles of a delta; 8 elements that differ, 9 counts their classes, 10
- * to 12 measure, write and decode their streams; 13 linear hashes.
+ * to 12 measure, write and decode their streams; 13 linear hashes; 14 where streams begin, 15 their
+ * checks.
  *
  * A launch's addresses are offsets in the buffers that it is given, as in product.cl. */
-#include "backends/kernels/delta_streams.h"
+#include "backends/kernels/delta_checks.h"
 #include "backends/kernels/encode_join.h"
 #include "backends/kernels/measure.h"
 
@@ -70,7 +71,10 @@ WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint
     l.counts += (ulong)work;
     l.words += (ulong)work;
     l.codes += (ulong)work;
+    l.secret += (ulong)work;
     l.firsts += (ulong)work;
+    l.total += (ulong)work;
+    l.coded += (ulong)work;
     l.slots += (ulong)work;
     l.streams += (ulong)streams;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -82,6 +86,10 @@ WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint
     wcodec_stream_sizes_kernel(&warp, &l);
 #elif WCODEC_CODER == 11
     wcodec_stream_kernel(&warp, &l);
+#elif WCODEC_CODER == 14
+    wcodec_stream_places_kernel(&warp, &l);
+#elif WCODEC_CODER == 15
+    wcodec_stream_checks_kernel(&warp, &l);
 #else
     wcodec_stream_proof_kernel(&warp, &l);
 #endif

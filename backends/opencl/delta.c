@@ -80,18 +80,16 @@ static wcodec_status find(struct wcodec_queue *q, const struct wcodec_tensor_cha
     return status == WCODEC_OK ? run_changes(q, WCODEC_DELTA_TALLY, c, err) : status;
 }
 
-static wcodec_status size(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
-                          wcodec_error *err)
-{
-    return run_changes(q, WCODEC_DELTA_SIZES, c, err);
-}
-
 static wcodec_status code(struct wcodec_queue *q, const struct wcodec_tensor_changes *c, bool prove,
                           wcodec_error *err)
 {
-    const wcodec_status status = run_changes(q, WCODEC_DELTA_STREAMS, c, err);
-    return status == WCODEC_OK && prove ? run_changes(q, WCODEC_DELTA_PROOF, c, err) : status;
+    static const enum wcodec_delta_kernel steps[] = {WCODEC_DELTA_CODE_STEPS};
+    wcodec_status status = WCODEC_OK;
+    for (unsigned i = 0; i < sizeof steps / sizeof *steps && status == WCODEC_OK; i++)
+        if (prove || steps[i] != WCODEC_DELTA_PROOF)
+            status = run_changes(q, steps[i], c, err);
+    return status;
 }
 
 const struct wcodec_backend_deltas wcodec_opencl_deltas = {
-    wcodec_opencl_has_coders, hash, linear, patch, find, size, code};
+    wcodec_opencl_has_coders, hash, linear, patch, find, code};

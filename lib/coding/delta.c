@@ -195,8 +195,18 @@ struct bits {
     uint64_t taken;
 };
 
-static void fill(struct bits *b)
+/* At least 33 bits are at hand then. Those that are read by eight bytes at once may be there
+ * again when they are read the next time. */
+static inline void fill(struct bits *b)
 {
+    if (b->filled > 32)
+        return;
+    if (b->end - b->at >= 8) {
+        b->buffer |= wcodec_load_u64(b->at) << b->filled;
+        b->at += (63 - b->filled) / 8;
+        b->filled |= 56;
+        return;
+    }
     while (b->filled <= 56) {
         b->buffer |= (uint64_t)(b->at < b->end ? *b->at : 0) << b->filled;
         b->at += b->at < b->end;
@@ -348,8 +358,13 @@ static wcodec_status read_modes(struct wcodec_cursor *c, struct wcodec_delta_sid
     struct bits b = {.at = c->at, .end = c->end};
     const uint64_t room = 8 * (uint64_t)wcodec_cursor_left(c);
     for (uint64_t i = 0; i < d->tiles; i++) {
+        fill(&b);
+        const unsigned more = b.buffer & 1 ? 3 : 1;
         side->tiles[i].mode =
-            (uint8_t)(take(&b, 1) != 0 ? WCODEC_DELTA_SPARSE + take(&b, 2) : WCODEC_DELTA_EQUAL);
+            (uint8_t)(more == 3 ? WCODEC_DELTA_SPARSE + (b.buffer >> 1 & 3) : WCODEC_DELTA_EQUAL);
+        b.buffer >>= more;
+        b.filled -= more;
+        b.taken += more;
         if (b.taken > room)
             return bad(err, "its side ends too early");
     }
@@ -374,29 +389,37 @@ static bool read_code(struct wcodec_cursor *c, unsigned most, struct wcodec_delt
     return (count % 2 == 0 || bytes[count / 2] >> 4 == 0) && wcodec_delta_code_make(code);
 }
 
+bool wcodec_delta_codes_read(struct wcodec_cursor *c, struct wcodec_delta_code *gaps,
+                             struct wcodec_delta_code *values)
+{
+    return read_code(c, WCODEC_DELTA_GAPS, gaps) && read_code(c, WCODEC_DELTA_VALUES, values);
+}
+
 /* Sizes of streams; places of all tiles. */
 static wcodec_status read_directory(struct wcodec_cursor *c, struct wcodec_delta_side *side,
                                     wcodec_error *err)
 {
     const struct wcodec_delta *d = side->delta;
     uint64_t place[WCODEC_DELTA_MODES] = {0}, streams = 0;
+    struct wcodec_cursor at = *c; /* in registers */
     for (uint64_t i = 0; i < d->tiles; i++) {
         struct wcodec_delta_tile *t = &side->tiles[i];
-        const uint8_t *check;
         uint64_t size;
+        uint32_t check;
         t->place = place[t->mode];
         place[t->mode] += wcodec_delta_tile_elements(d, i);
         if (t->mode != WCODEC_DELTA_SPARSE)
             continue;
-        if (!wcodec_take_varint(c, &size) || !wcodec_take_bytes(c, 4, &check))
+        if (!wcodec_delta_take_tile(&at, &size, &check))
             return bad(err, "its side ends too early");
         if (size > UINT32_MAX || size > d->streams_size - streams)
             return bad(err, "streams of more bytes than it has");
         t->place = streams;
         t->size = (uint32_t)size;
-        t->check = wcodec_load_u32(check);
+        t->check = check;
         streams += size;
     }
+    *c = at;
     if (streams != d->streams_size)
         return bad(err, "its streams are longer than its tiles");
     for (unsigned m = 0; m < WCODEC_DELTA_MODES; m++)
@@ -440,8 +463,7 @@ wcodec_status wcodec_delta_side_read(const struct wcodec_delta *d, const uint8_t
     if (status == WCODEC_OK && wcodec_delta_mode_count(d) > 1)
         status = read_modes(&c, s, err);
     if (status == WCODEC_OK && d->counts[WCODEC_DELTA_SPARSE] != 0 &&
-        !(read_code(&c, WCODEC_DELTA_GAPS, &s->gaps) &&
-          read_code(&c, WCODEC_DELTA_VALUES, &s->values)))
+        !wcodec_delta_codes_read(&c, &s->gaps, &s->values))
         status = bad(err, "its codes are none");
     if (status == WCODEC_OK)
         status = read_directory(&c, s, err);

@@ -118,6 +118,29 @@ wcodec_status wcodec_delta_side_read(const struct wcodec_delta *delta, const uin
                                      const wcodec_allocator *allocator,
                                      struct wcodec_delta_side **side, wcodec_error *err);
 void wcodec_delta_side_free(struct wcodec_delta_side *side);
+/* Parts of the side by themselves; false: there is no such part. Both codes. */
+bool wcodec_delta_codes_read(struct wcodec_cursor *c, struct wcodec_delta_code *gaps,
+                             struct wcodec_delta_code *values);
+/* What the directory has of a tile, as wcodec_take_varint(): most sizes have one byte or two. */
+static inline bool wcodec_delta_take_tile(struct wcodec_cursor *c, uint64_t *size, uint32_t *check)
+{
+    const uint8_t *at = c->at, *after = at;
+    const uint64_t left = (uint64_t)(c->end - at);
+    if (left >= 5 && at[0] < 0x80) {
+        *size = at[0];
+        after = at + 1;
+    } else if (left >= 6 && at[1] != 0 && at[1] < 0x80) {
+        *size = (at[0] & 0x7fu) | (unsigned)at[1] << 7;
+        after = at + 2;
+    } else {
+        if (!wcodec_take_varint(c, size) || c->end - c->at < 4)
+            return false;
+        after = c->at;
+    }
+    *check = wcodec_load_u32(after);
+    c->at = after + 4;
+    return true;
+}
 struct wcodec_delta_tile wcodec_delta_tile_at(const struct wcodec_delta_side *side, uint64_t tile);
 
 /* The check of bytes: of a stream, of the side. */
@@ -220,6 +243,11 @@ void wcodec_delta_count(unsigned element_log2, bool xor_values, const uint8_t *e
 /* Lengths of a code from counts, of which `classes` there are. */
 void wcodec_delta_code_plan(const uint64_t *counts, unsigned classes,
                             struct wcodec_delta_code *code);
+/* Bits of all values that were counted, by themselves; and of gaps and values by both codes. */
+uint64_t wcodec_delta_value_bits(const struct wcodec_delta_counts *counts);
+uint64_t wcodec_delta_coded_bits(const struct wcodec_delta_counts *counts,
+                                 const struct wcodec_delta_code *gaps,
+                                 const struct wcodec_delta_code *values);
 /* Both codes as the side has them; returns the bytes. */
 size_t wcodec_delta_codes_write(const struct wcodec_delta_code *gaps,
                                 const struct wcodec_delta_code *values, uint8_t *to);

@@ -124,6 +124,40 @@ void wcodec_delta_code_plan(const uint64_t *counts, unsigned classes,
     (void)wcodec_delta_code_make(code);
 }
 
+/* Bits of a value of class i below its two highest ones, and more where its class does not say
+ * these. */
+static unsigned bits_below(unsigned i, unsigned direct)
+{
+    return i < direct ? 0 : (i - direct) / 2 + wcodec_delta_bits(direct + 1) - 2;
+}
+
+uint64_t wcodec_delta_value_bits(const struct wcodec_delta_counts *counts)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < WCODEC_DELTA_VALUES; i++)
+        bits += counts->values[i] * (i < WCODEC_DELTA_VALUE_DIRECT
+                                         ? wcodec_delta_bits(i + 1)
+                                         : bits_below(i, WCODEC_DELTA_VALUE_DIRECT) + 2);
+    return bits;
+}
+
+static uint64_t coded_bits(const uint64_t *counts, const struct wcodec_delta_code *code,
+                           unsigned direct)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < code->count; i++)
+        bits += counts[i] * ((code->single ? 0u : code->lengths[i]) + bits_below(i, direct));
+    return bits;
+}
+
+uint64_t wcodec_delta_coded_bits(const struct wcodec_delta_counts *counts,
+                                 const struct wcodec_delta_code *gaps,
+                                 const struct wcodec_delta_code *values)
+{
+    return coded_bits(counts->gaps, gaps, WCODEC_DELTA_GAP_DIRECT) +
+           coded_bits(counts->values, values, WCODEC_DELTA_VALUE_DIRECT);
+}
+
 size_t wcodec_delta_codes_write(const struct wcodec_delta_code *gaps,
                                 const struct wcodec_delta_code *values, uint8_t *to)
 {

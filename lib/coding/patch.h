@@ -23,14 +23,24 @@ struct wcodec_patched_tile {
     uint32_t unused;
 };
 
-/* How many elements of a tile differ from the base's, and bits of the numbers that they differ by:
- * in zigzag order, and by XOR. */
+/* How many elements of a tile differ from the base's. */
 struct wcodec_changed_tile {
     uint32_t count;
-    uint32_t zigzag_bits;
-    uint32_t xor_bits;
-    uint32_t size;          /* bytes of its stream, when that is known */
+    uint32_t unused;
     uint64_t sum, base_sum; /* its part of the linear hashes' sums of the tensor and of the base */
+};
+
+/* A tile's stream: its bytes, and their check. */
+struct wcodec_coded_tile {
+    uint32_t size;
+    uint32_t check;
+};
+
+/* Of all tiles: bytes of their streams, and how many of them were coded wrongly. */
+struct wcodec_coded_total {
+    uint64_t size;
+    uint32_t wrong;
+    uint32_t unused;
 };
 
 /* What a device counts of a tensor's changes: classes of gaps, of values in zigzag order, and of
@@ -41,6 +51,7 @@ enum {
     WCODEC_CHANGES_ZIGZAG = WCODEC_CHANGES_GAPS,
     WCODEC_CHANGES_XOR = WCODEC_CHANGES_ZIGZAG + WCODEC_CHANGES_VALUES,
     WCODEC_CHANGES_TALLY = WCODEC_CHANGES_XOR + WCODEC_CHANGES_VALUES,
+    WCODEC_CHANGES_FULL = WCODEC_CHANGES_TALLY, /* after these: tiles of more than is kept */
     WCODEC_CHANGES_WORDS = WCODEC_CHANGES_GAPS + WCODEC_CHANGES_VALUES /* of both codes */
 };
 

@@ -191,66 +191,69 @@ static void stream_task(void *argument, size_t group)
 static void free_work(struct wcodec_delta_work *w)
 {
     const wcodec_allocator *allocator = &w->context->allocator;
-    for (size_t i = 0; i < w->groups && w->streams != NULL && w->lent.bytes == NULL; i++)
+    for (size_t i = 0; i < w->groups && w->streams != NULL; i++)
         wcodec_free(allocator, w->streams[i]);
     if (w->lent.loan.end != NULL)
         w->lent.loan.end(w->lent.loan.lender);
-    wcodec_free(allocator, w->lent.sizes);
+    wcodec_free(allocator, w->lent.tiles);
     wcodec_free(allocator, w->streams);
     wcodec_free(allocator, w->stream_sizes);
     wcodec_free(allocator, w->tiles);
     pthread_mutex_destroy(&w->lock);
 }
 
-/* What choose_task() finds. */
-static void take_found(struct wcodec_delta_work *w)
+/* Streams are somebody else's to code. */
+static wcodec_status code_found(struct wcodec_delta_work *w, wcodec_error *err)
 {
+    const struct wcodec_delta_found *f = w->found;
+    w->d.xor_values =
+        wcodec_delta_value_bits(&f->counts[1]) < wcodec_delta_value_bits(&f->counts[0]);
+    w->counts = f->counts[w->d.xor_values];
+    wcodec_delta_code_plan(w->counts.gaps, WCODEC_DELTA_GAPS, &w->gaps);
+    wcodec_delta_code_plan(w->counts.values, WCODEC_DELTA_VALUES, &w->values);
+    return f->code(f->opaque, &w->gaps, &w->values, w->d.xor_values,
+                   wcodec_delta_coded_bits(&w->counts, &w->gaps, &w->values), w->settings->verify,
+                   &w->lent, err);
+}
+
+static wcodec_status choose_found(struct wcodec_delta_work *w, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &w->context->allocator;
+    const struct wcodec_delta_found *f = w->found;
+    const uint64_t *gaps = f->counts[0].gaps, most = (uint64_t)1 << w->d.tile_log2;
+    uint64_t any = 0, sparse = 0;
+    bool right = true;
+    for (unsigned i = 0; i < WCODEC_DELTA_GAPS; i++)
+        any |= gaps[i];
+    w->tiles = wcodec_alloc_array(allocator, w->d.tiles, sizeof *w->tiles);
+    w->lent.tiles = wcodec_alloc_zeroed(allocator, (size_t)w->d.tiles * sizeof *w->lent.tiles);
+    if (w->tiles == NULL || w->lent.tiles == NULL)
+        return wcodec_delta_out_of_memory(err);
+    const wcodec_status status = any != 0 ? code_found(w, err) : WCODEC_OK;
+    if (status != WCODEC_OK)
+        return status;
     for (uint64_t i = 0; i < w->d.tiles; i++) {
-        const uint32_t changed = w->found->changed[i];
+        const uint32_t changed = f->changed[i];
+        const struct wcodec_coded_tile t = w->lent.tiles[i];
+        sparse += changed != 0;
+        w->d.streams_size += t.size;
+        right = right && (changed != 0 || t.size == 0);
         w->tiles[i] = (struct wcodec_delta_work_tile){.changed = changed,
-                                                      .result = w->found->results[i],
+                                                      .size = t.size,
+                                                      .check = t.check,
+                                                      .result = f->results[i],
                                                       .mode = changed == 0 ? WCODEC_DELTA_EQUAL
                                                                            : WCODEC_DELTA_SPARSE};
     }
-    w->zigzag_bits = w->found->zigzag_bits;
-    w->xor_bits = w->found->xor_bits;
-}
-
-static void check_task(void *argument, size_t group)
-{
-    struct wcodec_delta_work *w = argument;
-    const uint8_t *at = w->streams[group];
-    for (size_t i = group * WCODEC_DELTA_GROUP; i < wcodec_delta_group_end(w, group); i++) {
-        if (w->tiles[i].mode == WCODEC_DELTA_SPARSE)
-            w->tiles[i].check = wcodec_delta_check(at, w->tiles[i].size);
-        at += w->tiles[i].size;
-    }
-}
-
-/* Streams that somebody else codes. */
-static wcodec_status borrow_streams(struct wcodec_delta_work *w, wcodec_error *err)
-{
-    uint64_t at = 0;
-    w->lent.sizes =
-        wcodec_alloc_zeroed(&w->context->allocator, (size_t)w->d.tiles * sizeof *w->lent.sizes);
-    if (w->lent.sizes == NULL)
-        return wcodec_delta_out_of_memory(err);
-    const wcodec_status status =
-        w->found->code(w->found->opaque, &w->gaps, &w->values, w->d.xor_values, w->settings->verify,
-                       &w->lent, err);
-    if (status != WCODEC_OK)
-        return status;
-    for (size_t group = 0; group < w->groups; group++) {
-        const uint64_t begin = at;
-        w->streams[group] = (uint8_t *)(uintptr_t)(w->lent.bytes + at);
-        for (size_t i = group * WCODEC_DELTA_GROUP; i < wcodec_delta_group_end(w, group); i++) {
-            w->tiles[i].size = w->lent.sizes[i];
-            at += w->tiles[i].size;
-        }
-        w->stream_sizes[group] = at - begin;
-    }
-    wcodec_run(w->context, check_task, w, w->groups);
-    return WCODEC_OK;
+    /* The last tile may have fewer elements. */
+    w->d.counts[WCODEC_DELTA_SPARSE] =
+        sparse * most -
+        (w->tiles[w->d.tiles - 1].changed != 0 ? w->d.tiles * most - w->d.elements : 0);
+    w->d.counts[WCODEC_DELTA_EQUAL] = w->d.elements - w->d.counts[WCODEC_DELTA_SPARSE];
+    right = right && w->d.streams_size == w->lent.size;
+    return right && (sparse != 0) == (any != 0)
+               ? WCODEC_OK
+               : wcodec_fail(err, WCODEC_ERROR_DEVICE, "other tiles differ than were coded");
 }
 
 /* Modes of tiles, and the streams of those that are sparse. */
@@ -263,10 +266,7 @@ static wcodec_status choose(struct wcodec_delta_work *w, wcodec_error *err)
     w->stream_sizes = wcodec_alloc_zeroed(allocator, w->groups * sizeof *w->stream_sizes);
     if (w->tiles == NULL || w->streams == NULL || w->stream_sizes == NULL)
         return wcodec_delta_out_of_memory(err);
-    if (w->found != NULL)
-        take_found(w);
-    else
-        wcodec_run(w->context, choose_task, w, (size_t)w->d.tiles);
+    wcodec_run(w->context, choose_task, w, (size_t)w->d.tiles);
     if (wcodec_cancel_poll(w->settings->cancel))
         return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     for (uint64_t i = 0; i < w->d.tiles; i++)
@@ -274,20 +274,13 @@ static wcodec_status choose(struct wcodec_delta_work *w, wcodec_error *err)
     if (w->d.counts[WCODEC_DELTA_SPARSE] == 0)
         return WCODEC_OK;
     w->d.xor_values = w->xor_bits < w->zigzag_bits;
-    if (w->found != NULL)
-        w->counts = w->found->counts[w->d.xor_values];
-    else
-        wcodec_run(w->context, count_task, w, (size_t)w->d.tiles);
+    wcodec_run(w->context, count_task, w, (size_t)w->d.tiles);
     wcodec_delta_code_plan(w->counts.gaps, WCODEC_DELTA_GAPS, &w->gaps);
     wcodec_delta_code_plan(w->counts.values, WCODEC_DELTA_VALUES, &w->values);
-    wcodec_status status = WCODEC_OK;
-    if (w->found != NULL)
-        status = borrow_streams(w, err);
-    else
-        wcodec_run(w->context, stream_task, w, w->groups);
+    wcodec_run(w->context, stream_task, w, w->groups);
     for (size_t i = 0; i < w->groups; i++)
         w->d.streams_size += w->stream_sizes[i];
-    return atomic_load(&w->failed) ? wcodec_delta_out_of_memory(err) : status;
+    return atomic_load(&w->failed) ? wcodec_delta_out_of_memory(err) : WCODEC_OK;
 }
 
 /* The elements of a part, one after the other. */
@@ -364,7 +357,7 @@ static bool join(struct wcodec_delta_work *w, uint8_t **side, uint64_t side_room
 {
     bool good = add(coded, *side, side_room);
     *side = NULL;
-    for (size_t i = 0; i < w->groups && good && w->lent.bytes == NULL; i++) {
+    for (size_t i = 0; i < w->groups && good; i++) {
         good = add(coded, w->streams[i], w->stream_sizes[i]);
         w->streams[i] = NULL;
     }
@@ -429,7 +422,7 @@ static wcodec_status code_delta(struct wcodec_delta_work *w, wcodec_dtype dtype,
     bool has[WCODEC_DELTA_PARTS] = {false};
     uint8_t *side = NULL;
     uint64_t side_room = 0;
-    wcodec_status status = choose(w, err);
+    wcodec_status status = w->found != NULL ? choose_found(w, err) : choose(w, err);
     for (unsigned p = 0; p < WCODEC_DELTA_PARTS && status == WCODEC_OK; p++) {
         const unsigned mode = WCODEC_DELTA_ALONE + p;
         if (w->d.counts[mode] == 0)
@@ -440,7 +433,7 @@ static wcodec_status code_delta(struct wcodec_delta_work *w, wcodec_dtype dtype,
     if (status == WCODEC_OK)
         status = wcodec_delta_make_side(w, &side, &side_room, err);
     if (status == WCODEC_OK && w->settings->verify)
-        status = wcodec_delta_verify(w, side, err);
+        status = wcodec_delta_prove(w, side, err);
     if (status == WCODEC_OK)
         status = assemble(w, &side, side_room, parts, has, coded, err);
     for (unsigned p = 0; p < WCODEC_DELTA_PARTS; p++)

@@ -6,6 +6,7 @@
 #define WCODEC_ENCODE_DELTA_H
 
 #include "coding/delta.h"
+#include "coding/patch.h"
 #include "encode/encode.h"
 
 /* What a tensor is a delta of. */
@@ -25,9 +26,10 @@ wcodec_status wcodec_delta_code(wcodec_context *context,
                                 const struct wcodec_delta_base *base, struct wcodec_coded *coded,
                                 wcodec_error *err);
 
-/* Streams of sparse tiles, one after the other, and bytes of each tile's, which begin as zeros. */
+/* Streams of sparse tiles, one after the other, and sizes and checks of each tile's. */
 struct wcodec_delta_streams {
-    uint32_t *sizes;
+    struct wcodec_coded_tile *tiles; /* zeros; of each tile of the tensor */
+    uint64_t size;
     const uint8_t *bytes;
     struct wcodec_coded_loan loan; /* of the bytes */
 };
@@ -35,16 +37,17 @@ struct wcodec_delta_streams {
 /* The same where somebody else has compared it with the base, which has no bytes here, by tiles of
  * wcodec_delta_tile_log2(), and codes what differs. */
 struct wcodec_delta_found {
-    const uint32_t *changed;              /* elements of each tile, few enough */
-    const uint32_t *results;              /* wcodec_delta_result() of each tile */
-    uint64_t zigzag_bits, xor_bits;       /* of all numbers, as struct wcodec_changed_tile */
-    struct wcodec_delta_counts counts[2]; /* by zigzag numbers, and by XOR */
+    struct wcodec_delta_counts counts[2]; /* by zigzag numbers, and by XOR; zeros: all is equal */
+    /* Of each tile: elements that differ, few enough, and wcodec_delta_result(). Where anything
+     * does they are there when code() has been called. */
+    const uint32_t *changed;
+    const uint32_t *results;
     void *opaque;
-    /* By these codes; what decoders make of it is proven if `verify`. On failure there is no loan.
-     */
+    /* By these codes, `bits` in all, to which each tile may add up to 7; what decoders make of it
+     * is proven if `verify`. On failure there is no loan. */
     wcodec_status (*code)(void *opaque, const struct wcodec_delta_code *gaps,
-                          const struct wcodec_delta_code *values, bool xor_values, bool verify,
-                          struct wcodec_delta_streams *streams, wcodec_error *err);
+                          const struct wcodec_delta_code *values, bool xor_values, uint64_t bits,
+                          bool verify, struct wcodec_delta_streams *streams, wcodec_error *err);
 };
 
 /* What tiles a tensor of so many elements has; is one of `count` sparse in any case where so many

@@ -6,28 +6,53 @@
 #include "core/error.h"
 #include "core/memory.h"
 
+/* Bits go by 32 at once: there is room after them. */
+static uint8_t *put_modes(const struct wcodec_delta_work *w, uint8_t *at)
+{
+    uint64_t buffer = 0;
+    unsigned filled = 0;
+    for (uint64_t i = 0; i < w->d.tiles; i++) {
+        const unsigned mode = w->tiles[i].mode;
+        buffer |= (uint64_t)(mode == WCODEC_DELTA_EQUAL ? 0 : 1 | (mode - 1) << 1) << filled;
+        filled += mode == WCODEC_DELTA_EQUAL ? 1 : 3;
+        if (filled >= 32) {
+            wcodec_store_u32(at, (uint32_t)buffer);
+            at += 4;
+            buffer >>= 32;
+            filled -= 32;
+        }
+    }
+    wcodec_store_u32(at, (uint32_t)buffer);
+    return at + (filled + 7) / 8;
+}
+
+/* As wcodec_put_varint(): most have one byte or two, and there is room for two. */
+static inline size_t put_size(uint8_t *to, uint32_t size)
+{
+    if (size >= 1u << 14)
+        return wcodec_put_varint(to, size);
+    const unsigned two = size >= 0x80;
+    to[0] = (uint8_t)(size | two << 7);
+    to[1] = (uint8_t)(size >> 7);
+    return 1 + two;
+}
+
 wcodec_status wcodec_delta_make_side(struct wcodec_delta_work *w, uint8_t **side, uint64_t *room,
                                      wcodec_error *err)
 {
     const bool mixed = wcodec_delta_mode_count(&w->d) > 1,
                sparse = w->d.counts[WCODEC_DELTA_SPARSE] != 0;
     const uint64_t most = (3 * w->d.tiles + 7) / 8 + WCODEC_DELTA_CODES_MAX + 13 * w->d.tiles + 16;
-    uint8_t *bytes = wcodec_alloc_zeroed(&w->context->allocator, (size_t)most), *at = bytes;
-    uint64_t bit = 0;
+    uint8_t *bytes = wcodec_alloc(&w->context->allocator, (size_t)most), *at = bytes;
     if (bytes == NULL)
         return wcodec_delta_out_of_memory(err);
-    for (uint64_t i = 0; i < w->d.tiles && mixed; i++) {
-        const unsigned mode = w->tiles[i].mode,
-                       word = mode == WCODEC_DELTA_EQUAL ? 0 : 1 | (mode - 1) << 1;
-        for (unsigned b = 0; b < (mode == WCODEC_DELTA_EQUAL ? 1u : 3u); b++, bit++)
-            bytes[bit / 8] |= (uint8_t)((word >> b & 1) << bit % 8);
-    }
-    at += (bit + 7) / 8;
+    if (mixed)
+        at = put_modes(w, at);
     if (sparse)
         at += wcodec_delta_codes_write(&w->gaps, &w->values, at);
     for (uint64_t i = 0; i < w->d.tiles; i++)
         if (w->tiles[i].mode == WCODEC_DELTA_SPARSE) {
-            at += wcodec_put_varint(at, w->tiles[i].size);
+            at += put_size(at, w->tiles[i].size);
             wcodec_store_u32(at, w->tiles[i].check);
             at += 4;
         }
@@ -37,6 +62,7 @@ wcodec_status wcodec_delta_make_side(struct wcodec_delta_work *w, uint8_t **side
     w->d.check = wcodec_delta_check(bytes, w->d.side_size);
     *side = bytes;
     *room = wcodec_delta_streams_begin(&w->d);
+    memset(at, 0, (size_t)(*room - w->d.side_size));
     return WCODEC_OK;
 }
 
@@ -81,40 +107,85 @@ static bool same_codes(const struct wcodec_delta_code *a, const struct wcodec_de
                   (a->single ? 1u : (size_t)1 << a->longest) * sizeof *a->table) == 0;
 }
 
-/* Whoever coded the streams has decoded them: does the side say the same of them? */
-static void verify_lent(struct wcodec_delta_work *w)
+/* Modes as they are written: do they say the same? */
+static bool are_modes_right(const struct wcodec_delta_work *w, struct wcodec_cursor *c)
 {
-    uint64_t at = 0;
-    bool right = same_codes(&w->side->gaps, &w->gaps) && same_codes(&w->side->values, &w->values);
+    uint64_t buffer = 0, differs = 0;
+    unsigned filled = 0;
     for (uint64_t i = 0; i < w->d.tiles; i++) {
-        const struct wcodec_delta_tile t = wcodec_delta_tile_at(w->side, i);
-        right = right && t.mode == w->tiles[i].mode && t.result == w->tiles[i].result;
-        if (t.mode != WCODEC_DELTA_SPARSE)
-            continue;
-        right =
-            right && t.place == at && t.size == w->tiles[i].size && t.check == w->tiles[i].check;
-        at += t.size;
+        while (filled < 3 && c->at < c->end) {
+            buffer |= (uint64_t)*c->at++ << filled;
+            filled += 8;
+        }
+        const unsigned more = buffer & 1 ? 3 : 1;
+        differs |= (buffer & 1 ? WCODEC_DELTA_SPARSE + (buffer >> 1 & 3) : WCODEC_DELTA_EQUAL) ^
+                   w->tiles[i].mode;
+        if (filled < more)
+            return false;
+        buffer >>= more;
+        filled -= more;
     }
+    c->at -= filled / 8;
+    return differs == 0 && (buffer & ((1u << filled % 8) - 1)) == 0;
+}
+
+/* Modes, codes and directory. */
+static bool is_front_right(const struct wcodec_delta_work *w, const uint8_t *bytes,
+                           const uint8_t *end)
+{
+    struct wcodec_cursor c = {bytes, end};
+    struct wcodec_delta_code codes[2];
+    uint64_t differs = 0, sizes = 0;
+    if (wcodec_delta_mode_count(&w->d) > 1 && !are_modes_right(w, &c))
+        return false;
+    if (w->d.counts[WCODEC_DELTA_SPARSE] != 0 &&
+        !(wcodec_delta_codes_read(&c, &codes[0], &codes[1]) && same_codes(&codes[0], &w->gaps) &&
+          same_codes(&codes[1], &w->values)))
+        return false;
+    for (uint64_t i = 0; i < w->d.tiles; i++) {
+        const struct wcodec_delta_work_tile *t = &w->tiles[i];
+        uint64_t size;
+        uint32_t check;
+        if (t->mode != WCODEC_DELTA_SPARSE)
+            continue;
+        if (!wcodec_delta_take_tile(&c, &size, &check))
+            return false;
+        differs |= (size ^ t->size) | (check ^ t->check);
+        sizes += size;
+    }
+    return c.at == end && differs == 0 && sizes == w->d.streams_size;
+}
+
+static bool are_results_right(const struct wcodec_delta_work *w, const uint8_t *results)
+{
+    uint32_t differs = 0;
+    for (uint64_t i = 0; i < w->d.tiles; i++)
+        differs |= wcodec_load_u32(results + 4 * i) ^ w->tiles[i].result;
+    return differs == 0;
+}
+
+/* A side whose streams somebody else has proven: does it say the same of them? By threads that have
+ * the payload to hash next. */
+struct reading {
+    struct wcodec_delta_work *work;
+    const uint8_t *bytes;
+};
+enum { READINGS = 3 };
+
+static void read_task(void *argument, size_t i)
+{
+    const struct reading *r = argument;
+    struct wcodec_delta_work *w = r->work;
+    const uint8_t *results = r->bytes + (w->d.side_size - 4 * w->d.tiles);
+    const bool right = i == 0   ? is_front_right(w, r->bytes, results)
+                       : i == 1 ? wcodec_delta_check(r->bytes, w->d.side_size) == w->d.check
+                                : are_results_right(w, results);
     if (!right)
         atomic_store(&w->wrong, true);
 }
 
-wcodec_status wcodec_delta_verify(struct wcodec_delta_work *w, const uint8_t *bytes,
-                                  wcodec_error *err)
+static wcodec_status end_verifying(struct wcodec_delta_work *w, wcodec_error *err)
 {
-    struct wcodec_delta_side *side = NULL;
-    wcodec_status status = wcodec_delta_side_read(&w->d, bytes, &w->context->allocator, &side, err);
-    if (status == WCODEC_ERROR_CORRUPT)
-        return WCODEC_ERROR_DEVICE;
-    if (status != WCODEC_OK)
-        return status;
-    w->side = side;
-    if (w->lent.bytes != NULL)
-        verify_lent(w);
-    else
-        wcodec_run(w->context, verify_task, w, w->groups);
-    w->side = NULL;
-    wcodec_delta_side_free(side);
     if (atomic_load(&w->failed))
         return wcodec_delta_out_of_memory(err);
     return atomic_load(&w->wrong)
@@ -122,4 +193,26 @@ wcodec_status wcodec_delta_verify(struct wcodec_delta_work *w, const uint8_t *by
                              "a delta does not decode to what was coded: this machine computes "
                              "wrongly")
                : WCODEC_OK;
+}
+
+wcodec_status wcodec_delta_prove(struct wcodec_delta_work *w, const uint8_t *bytes,
+                                 wcodec_error *err)
+{
+    struct wcodec_delta_side *side = NULL;
+    if (w->found != NULL) {
+        struct reading r = {w, bytes};
+        wcodec_run(w->context, read_task, &r, READINGS);
+        return end_verifying(w, err);
+    }
+    const wcodec_status status =
+        wcodec_delta_side_read(&w->d, bytes, &w->context->allocator, &side, err);
+    if (status == WCODEC_ERROR_CORRUPT)
+        return WCODEC_ERROR_DEVICE;
+    if (status != WCODEC_OK)
+        return status;
+    w->side = side;
+    wcodec_run(w->context, verify_task, w, w->groups);
+    w->side = NULL;
+    wcodec_delta_side_free(side);
+    return end_verifying(w, err);
 }

@@ -27,7 +27,7 @@ struct wcodec_delta_work {
     struct wcodec_delta d;
     struct wcodec_delta_work_tile *tiles;
     struct wcodec_delta_streams lent; /* by who found what differs */
-    uint8_t **streams;                /* of each group; where they are lent, in these */
+    uint8_t **streams;                /* of each group; where they are lent there is none */
     uint64_t *stream_sizes;
     size_t groups;
     _Atomic uint64_t zigzag_bits, xor_bits; /* of the values that differ */
@@ -53,7 +53,7 @@ static inline wcodec_status wcodec_delta_out_of_memory(wcodec_error *err)
 wcodec_status wcodec_delta_make_side(struct wcodec_delta_work *work, uint8_t **side, uint64_t *room,
                                      wcodec_error *err);
 /* Decode what is sparse, from the side as it is written. WCODEC_ERROR_DEVICE. */
-wcodec_status wcodec_delta_verify(struct wcodec_delta_work *work, const uint8_t *side,
-                                  wcodec_error *err);
+wcodec_status wcodec_delta_prove(struct wcodec_delta_work *work, const uint8_t *side,
+                                 wcodec_error *err);
 
 #endif

@@ -14,7 +14,7 @@ enum {
     TILES_MOST = 1 << 19,              /* of 4096 changes each at most, which 32 bits count */
     HALF = WCODEC_SAVE_LANE_BYTES / 2, /* of a lane's memory: what comes first, and streams */
     STREAMS_LEAST = 1 << 16,
-    WORKERS = 16,   /* tensors at once: for each the host waits three times */
+    WORKERS = 16,   /* tensors at once: for each the host waits twice */
     BATCH = 1 << 30 /* payloads are an eighth of these at most, as long as a device codes */
 };
 
@@ -37,6 +37,8 @@ struct comparing {
     struct wcodec_staging large; /* where that does not fit into the lane's memory */
     struct wcodec_staging streams; /* the device's */
     struct wcodec_save_loan *loan; /* the same on the host */
+    uint64_t most;                 /* bytes of streams */
+    uint8_t *to;                   /* where streams come to */
     uint32_t *changed, *results;
     struct wcodec_delta_found found;
     wcodec_status status; /* of coding: the device's */
@@ -95,13 +97,6 @@ static wcodec_status find(struct comparing *k, wcodec_error *err)
     return status == WCODEC_OK ? k->b->queue_wait(queue, err) : status;
 }
 
-static struct wcodec_changed_tile tile_at(const struct comparing *k, uint64_t i)
-{
-    struct wcodec_changed_tile tile;
-    memcpy(&tile, k->head + k->work.counts + i * sizeof tile, sizeof tile);
-    return tile;
-}
-
 /* Classes from number `first` of the tally on. */
 static void take_classes(const struct comparing *k, unsigned first, unsigned count, uint64_t *to)
 {
@@ -118,22 +113,22 @@ static void note_hash(const struct wcodec_sync_hashes *to, uint64_t tensor, uint
     to->wanted[tensor] = 0;
 }
 
-/* What the host makes of that; both hashes also where much differs. */
+/* What the host makes of that, while the device may be coding; both hashes also where much differs.
+ * To wake other threads for it would take longer. */
 static wcodec_status add_up(struct comparing *k, wcodec_error *err)
 {
-    struct wcodec_delta_found *f = &k->found;
     const unsigned log2 = k->d.element_log2;
+    const uint8_t *at = k->head + k->work.counts;
     uint64_t old = 0, new = 0;
     bool sparse = true;
     for (uint64_t i = 0; i < k->d.tiles; i++) {
-        const struct wcodec_changed_tile tile = tile_at(k, i);
         const uint64_t count = wcodec_delta_tile_elements(&k->d, i);
+        struct wcodec_changed_tile tile;
+        memcpy(&tile, at + i * sizeof tile, sizeof tile);
         sparse =
             sparse && wcodec_delta_is_sparse(count, tile.count) && tile.count <= k->changes.slot;
         k->results[i] = wcodec_delta_result(tile.sum, count << log2);
         k->changed[i] = tile.count;
-        f->zigzag_bits += tile.zigzag_bits;
-        f->xor_bits += tile.xor_bits;
         old += tile.base_sum;
         new += tile.sum;
     }
@@ -141,14 +136,25 @@ static wcodec_status add_up(struct comparing *k, wcodec_error *err)
               wcodec_linear_hash(old, k->d.elements << log2));
     note_hash(&k->coder->after_hashes, k->new_tensor,
               wcodec_linear_hash(new, k->d.elements << log2));
-    if (!sparse)
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "much of it has changed");
+    return sparse ? WCODEC_OK
+                  : wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "much of it has changed");
+}
+
+/* Classes, by which it is coded before the rest is looked at; where there is nothing to code, the
+ * rest, too. */
+static wcodec_status take_tally(struct comparing *k, wcodec_error *err)
+{
+    struct wcodec_delta_found *f = &k->found;
+    uint64_t full, any = 0;
     for (unsigned by_xor = 0; by_xor < 2; by_xor++) {
         take_classes(k, 0, WCODEC_CHANGES_GAPS, f->counts[by_xor].gaps);
         take_classes(k, by_xor ? WCODEC_CHANGES_XOR : WCODEC_CHANGES_ZIGZAG, WCODEC_CHANGES_VALUES,
                      f->counts[by_xor].values);
     }
-    return WCODEC_OK;
+    take_classes(k, WCODEC_CHANGES_FULL, 1, &full);
+    for (unsigned i = 0; i < WCODEC_CHANGES_GAPS; i++)
+        any |= f->counts[0].gaps[i];
+    return full != 0 || any == 0 ? add_up(k, err) : WCODEC_OK;
 }
 
 /* Both codes, as they are written and as they are read. */
@@ -166,40 +172,19 @@ static void put_code(const struct comparing *k, const struct wcodec_delta_code *
     memcpy(table, code->table, (code->single ? 1u : (size_t)1 << code->longest) * 2);
 }
 
-/* By the codes, how long each stream is; and where each begins, to the head. */
-static wcodec_status measure(struct comparing *k, uint32_t *sizes, wcodec_error *err)
-{
-    uint64_t all = 0;
-    wcodec_status status = copy_in(k, k->work.words, k->work.firsts, err);
-    if (status == WCODEC_OK)
-        status = k->b->deltas->size(k->lane->queue, &k->changes, err);
-    if (status == WCODEC_OK)
-        status = copy_out(k, k->work.counts, k->work.words, err);
-    if (status == WCODEC_OK)
-        status = k->b->queue_wait(k->lane->queue, err);
-    for (uint64_t i = 0; i < k->d.tiles && status == WCODEC_OK; i++) {
-        sizes[i] = k->changed[i] != 0 ? tile_at(k, i).size : 0;
-        if (sizes[i] > wcodec_delta_stream_most(k->d.element_log2, k->changed[i]))
-            status = wcodec_save_computes_wrongly("a stream is longer than it can be", err);
-        memcpy(k->head + k->work.firsts + 8 * i, &all, sizeof all);
-        all += sizes[i];
-    }
-    k->changes.streams_size = all;
-    return status;
-}
-
 /* Where streams are worked on, in memory that other tensors' may take after this one's, and where
  * they come to: the lane's memory, or some of their own. */
-static wcodec_status reserve_streams(struct comparing *k, uint64_t size, uint8_t **to,
-                                     wcodec_error *err)
+static wcodec_status reserve_streams(struct comparing *k, wcodec_error *err)
 {
+    const uint64_t size = k->most;
     uint64_t room = STREAMS_LEAST;
     while (room < size + 4)
         room *= 2;
     wcodec_status status =
         wcodec_staging_reserve(&k->r->owner, &k->streams, WCODEC_MEMORY_DEVICE, room, err);
     k->changes.streams = k->streams.memory;
-    *to = k->lane->staging.data + HALF;
+    k->changes.streams_room = wcodec_align_u64(size, 4) + 4;
+    k->to = k->lane->staging.data + HALF;
     if (status != WCODEC_OK || size <= HALF)
         return status;
     k->loan = wcodec_alloc_zeroed(&k->r->context->allocator, sizeof *k->loan);
@@ -207,8 +192,8 @@ static wcodec_status reserve_streams(struct comparing *k, uint64_t size, uint8_t
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta");
     k->loan->request = k->r;
     status =
-        wcodec_staging_reserve(&k->r->owner, &k->loan->staging, WCODEC_MEMORY_PINNED, size, err);
-    *to = k->loan->staging.data;
+        wcodec_staging_reserve(&k->r->owner, &k->loan->staging, WCODEC_MEMORY_PINNED, room, err);
+    k->to = k->loan->staging.data;
     return status;
 }
 
@@ -223,12 +208,13 @@ static void copied_end(void *lender)
     wcodec_free(c->allocator, c);
 }
 
-static wcodec_status lend(struct comparing *k, const uint8_t *from, uint64_t size,
-                          struct wcodec_delta_streams *streams, wcodec_error *err)
+static wcodec_status lend(struct comparing *k, struct wcodec_delta_streams *streams,
+                          wcodec_error *err)
 {
     const wcodec_allocator *allocator = &k->r->context->allocator;
+    const uint64_t size = streams->size;
     if (k->loan != NULL) {
-        streams->bytes = from;
+        streams->bytes = k->to;
         streams->loan = (struct wcodec_coded_loan){wcodec_save_loan_end, k->loan};
         k->loan = NULL;
         return WCODEC_OK;
@@ -237,58 +223,85 @@ static wcodec_status lend(struct comparing *k, const uint8_t *from, uint64_t siz
     if (c == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a delta");
     c->allocator = allocator;
-    memcpy(c + 1, from, (size_t)size);
+    memcpy(c + 1, k->to, (size_t)size);
     streams->bytes = (const uint8_t *)(c + 1);
     streams->loan = (struct wcodec_coded_loan){copied_end, c};
     return WCODEC_OK;
+}
+
+/* Give the coding to the lane's queue, with what comes of it: at most k->most bytes of streams. */
+static wcodec_status give(struct comparing *k, bool verify, wcodec_error *err)
+{
+    static const uint8_t zero[8];
+    const uint64_t end = k->work.coded + k->d.tiles * sizeof(struct wcodec_coded_tile);
+    struct wcodec_queue *queue = k->lane->queue;
+    wcodec_status status =
+        k->b->fill(queue, k->streams.memory, 0, zero, 2, k->changes.streams_room / 4, err);
+    if (status == WCODEC_OK)
+        status = copy_in(k, k->work.words, k->work.firsts, err);
+    if (status == WCODEC_OK)
+        status = k->b->deltas->code(queue, &k->changes, verify, err);
+    if (status == WCODEC_OK)
+        status = copy_out(k, k->work.total, end, err);
+    return status == WCODEC_OK ? k->b->copy_out(queue, k->to, k->streams.memory, 0, k->most, err)
+                               : status;
+}
+
+/* Sizes and checks as they came. */
+static wcodec_status take_sizes(struct comparing *k, struct wcodec_delta_streams *streams,
+                                wcodec_error *err)
+{
+    struct wcodec_coded_total total;
+    uint64_t sum = 0;
+    memcpy(&total, k->head + k->work.total, sizeof total);
+    memcpy(streams->tiles, k->head + k->work.coded, (size_t)k->d.tiles * sizeof *streams->tiles);
+    for (uint64_t i = 0; i < k->d.tiles; i++)
+        sum += streams->tiles[i].size;
+    streams->size = sum;
+    if (total.wrong != 0)
+        return wcodec_save_computes_wrongly("streams do not decode to what was found to differ",
+                                            err);
+    return sum == total.size && sum <= k->most
+               ? WCODEC_OK
+               : wcodec_save_computes_wrongly("streams have other sizes than they can have", err);
 }
 
 /* Streams, to the host. */
 static wcodec_status bring(struct comparing *k, bool verify, struct wcodec_delta_streams *streams,
                            wcodec_error *err)
 {
-    static const uint8_t zero[8];
-    const uint64_t size = k->changes.streams_size, room = wcodec_align_u64(size, 4),
-                   wrong = 4 * (uint64_t)WCODEC_CHANGES_TALLY;
-    uint32_t found = 0;
-    uint8_t *to = NULL;
-    wcodec_status status = reserve_streams(k, size, &to, err);
+    wcodec_error unused;
+    wcodec_status status = reserve_streams(k, err);
     if (status == WCODEC_OK)
-        status = k->b->fill(k->lane->queue, k->streams.memory, 0, zero, 2, room / 4, err);
+        status = give(k, verify, err);
     if (status == WCODEC_OK)
-        status = copy_in(k, k->work.firsts, k->work.firsts + 8 * k->d.tiles, err);
-    if (status == WCODEC_OK)
-        status = k->b->deltas->code(k->lane->queue, &k->changes, verify, err);
-    if (status == WCODEC_OK)
-        status = copy_out(k, wrong, wrong + sizeof found, err);
-    if (status == WCODEC_OK)
-        status = k->b->copy_out(k->lane->queue, to, k->streams.memory, 0, size, err);
-    const wcodec_status waited = k->b->queue_wait(k->lane->queue, status == WCODEC_OK ? err : NULL);
+        status = add_up(k, err);
+    const wcodec_status waited =
+        k->b->queue_wait(k->lane->queue, status == WCODEC_OK ? err : &unused);
     status = status == WCODEC_OK ? waited : status;
-    if (status != WCODEC_OK)
-        return status;
-    memcpy(&found, k->head + wrong, sizeof found);
-    return found == 0 ? lend(k, to, size, streams, err)
-                      : wcodec_save_computes_wrongly(
-                            "streams do not decode to what was found to differ", err);
+    if (status == WCODEC_OK)
+        status = take_sizes(k, streams, err);
+    return status == WCODEC_OK ? lend(k, streams, err) : status;
 }
 
 /* A function of struct wcodec_delta_found. */
 static wcodec_status code_streams(void *opaque, const struct wcodec_delta_code *gaps,
                                   const struct wcodec_delta_code *values, bool xor_values,
-                                  bool verify, struct wcodec_delta_streams *streams,
+                                  uint64_t bits, bool verify, struct wcodec_delta_streams *streams,
                                   wcodec_error *err)
 {
     struct comparing *k = opaque;
+    uint64_t secret[WCODEC_SAVE_SECRET];
     (void)err; /* the device's: who asked looks at `reason` */
     put_code(k, gaps, false);
     put_code(k, values, true);
+    wcodec_save_secret(secret);
+    memcpy(k->head + k->work.secret, secret, sizeof secret);
     k->changes.xor_values = xor_values;
     k->changes.gap_bits = gaps->single ? 0 : gaps->longest;
     k->changes.value_bits = values->single ? 0 : values->longest;
-    k->status = measure(k, streams->sizes, &k->reason);
-    if (k->status == WCODEC_OK)
-        k->status = bring(k, verify, streams, &k->reason);
+    k->most = (bits + 7 * k->d.tiles) / 8;
+    k->status = bring(k, verify, streams, &k->reason);
     k->status = wcodec_save_lane_end(k->r, k->lane, k->status, &k->reason);
     k->lane = NULL; /* others may have it while the rest is done */
     return k->status;
@@ -343,7 +356,7 @@ static wcodec_status code_in_lane(struct comparing *k,
     if (k->status == WCODEC_OK)
         k->status = find(k, &k->reason);
     if (k->status == WCODEC_OK)
-        k->status = add_up(k, &k->reason);
+        k->status = take_tally(k, &k->reason);
     wcodec_cancel_count(settings->cancel, what->size);
     if (k->status != WCODEC_OK)
         return k->status;

@@ -185,6 +185,8 @@ def coder_rows():
     yield coder_row("patch", 7, 0, 0, 0, 3)
     yield coder_row("changes", 8, 0, 0, 0, 3)
     yield coder_row("linear", 13, 0, 0, 0, 3)
+    yield coder_row("stream_places", 14, 0, 0, 0, 3)
+    yield coder_row("stream_checks", 15, 0, 0, 0, 3)
 
 
 def coder_row(name, step, log2, raw, profile, groups):

@@ -222,6 +222,80 @@ static void test_side(void **state)
     }
 }
 
+/* Many tiles, equal and sparse ones in any order, with sizes of one byte to four: what is read is
+ * what was written, an end that comes too early is found, and a size with a needless byte. */
+static void test_directory(void **state)
+{
+    static const uint32_t sizes[] = {0, 1, 127, 128, 300, 16383, 16384, 70000, 2097151, 2097152};
+    enum { TILES = 1000, SIZES = sizeof sizes / sizeof *sizes };
+    static const uint8_t codes[4] = {1, 1, 1, 1};
+    struct wcodec_delta d = {.element_log2 = 1, .tile_log2 = 12, .tiles = TILES};
+    uint8_t own[TILES], *bytes = calloc(1, (size_t)16 * TILES), *needless = NULL;
+    uint64_t seed = support_seed() + 3, bit = 0, place = 0, sparse = 0;
+    struct wcodec_delta_side *side;
+    (void)state;
+    assert_non_null(bytes);
+    d.elements = (uint64_t)TILES << 12;
+    for (unsigned i = 0; i < TILES; i++) {
+        own[i] = (uint8_t)(support_random(&seed) % (SIZES + 3)); /* SIZES and more: equal */
+        bytes[bit / 8] |= (uint8_t)((own[i] < SIZES) << bit % 8);
+        bit += own[i] < SIZES ? 3 : 1;
+        d.counts[own[i] < SIZES ? WCODEC_DELTA_SPARSE : WCODEC_DELTA_EQUAL] += 4096;
+    }
+    uint8_t *at = bytes + (bit + 7) / 8;
+    memcpy(at, codes, sizeof codes);
+    at += sizeof codes;
+    for (unsigned i = 0; i < TILES; i++) {
+        if (own[i] >= SIZES)
+            continue;
+        if (sizes[own[i]] == 128)
+            needless = at + 1;
+        at += wcodec_put_varint(at, sizes[own[i]]);
+        wcodec_store_u32(at, 77 + i);
+        at += 4;
+        d.streams_size += sizes[own[i]];
+    }
+    for (unsigned i = 0; i < TILES; i++, at += 4)
+        wcodec_store_u32(at, 1000 + i);
+    d.side_size = (uint64_t)(at - bytes);
+    d.check = wcodec_delta_check(bytes, d.side_size);
+    assert_int_equal(wcodec_delta_side_read(&d, bytes, &wcodec_default_allocator, &side, NULL),
+                     WCODEC_OK);
+    for (unsigned i = 0; i < TILES; i++) {
+        const struct wcodec_delta_tile t = wcodec_delta_tile_at(side, i);
+        const bool is_sparse = own[i] < SIZES;
+        assert_int_equal(t.mode, is_sparse ? WCODEC_DELTA_SPARSE : WCODEC_DELTA_EQUAL);
+        assert_int_equal(t.result, 1000 + i);
+        if (!is_sparse)
+            continue;
+        assert_int_equal(t.size, sizes[own[i]]);
+        assert_int_equal(t.check, 77 + i);
+        assert_int_equal(t.place, place);
+        place += t.size;
+        sparse++;
+    }
+    wcodec_delta_side_free(side);
+    assert_true(sparse > TILES / 2 && sparse < TILES && needless != NULL);
+    struct wcodec_delta cut = d;
+    for (unsigned i = 0; i < 4 * TILES + 40; i += i < 40 ? 1 : 97) {
+        cut.side_size = d.side_size - 1 - i;
+        uint8_t *exact = malloc((size_t)cut.side_size);
+        assert_non_null(exact);
+        memcpy(exact, bytes, (size_t)cut.side_size);
+        cut.check = wcodec_delta_check(exact, cut.side_size);
+        assert_int_equal(
+            wcodec_delta_side_read(&cut, exact, &wcodec_default_allocator, &side, NULL),
+            WCODEC_ERROR_CORRUPT);
+        free(exact);
+    }
+    *needless = 0;
+    d.streams_size -= 128;
+    d.check = wcodec_delta_check(bytes, d.side_size);
+    assert_int_equal(wcodec_delta_side_read(&d, bytes, &wcodec_default_allocator, &side, NULL),
+                     WCODEC_ERROR_CORRUPT);
+    free(bytes);
+}
+
 static void test_records(void **state)
 {
     struct wcodec_delta d = {.element_log2 = 1,
@@ -268,7 +342,8 @@ int main(void)
         cmocka_unit_test(test_classes),    cmocka_unit_test(test_zigzag),
         cmocka_unit_test(test_streams),    cmocka_unit_test(test_combine),
         cmocka_unit_test(test_long_words), cmocka_unit_test(test_wrong_codes),
-        cmocka_unit_test(test_side),       cmocka_unit_test(test_records),
+        cmocka_unit_test(test_side),       cmocka_unit_test(test_directory),
+        cmocka_unit_test(test_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

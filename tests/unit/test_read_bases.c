@@ -4,6 +4,7 @@
 /* Deltas through the public interface: coded against bases of every form and decoded by them; bases
  * that are damaged or too deep (others: test_read_bases_wrong.c); and what one changed tensor
  * changes of a file. */
+#include "encode/delta_work.h"
 #include "support_bases.h"
 
 #include "read/reader.h"
@@ -387,11 +388,55 @@ static void test_copies(void **state)
     wcodec_context_destroy(context);
 }
 
+/* The side of a delta whose streams somebody else has coded is read again: any byte that is not as
+ * it has to be is seen, also where its check is right. */
+static void test_side_is_read(void **state)
+{
+    enum { TILES = 40 };
+    struct wcodec_delta_work_tile tiles[TILES];
+    struct wcodec_delta_counts counts = {{9, 3, 1, 1}, {5, 2, 1, 0, 7}};
+    wcodec_context *context = NULL;
+    struct wcodec_delta_found found = {.opaque = NULL};
+    uint8_t *side = NULL;
+    uint64_t room = 0;
+    (void)state;
+    assert_int_equal(wcodec_context_create(NULL, &context, NULL), WCODEC_OK);
+    struct wcodec_delta_work w = {.context = context, .found = &found, .tiles = tiles};
+    w.d = (struct wcodec_delta){.tile_log2 = 12, .elements = TILES << 12, .tiles = TILES};
+    for (uint32_t i = 0; i < TILES; i++) {
+        const bool equal = i % 3 == 0;
+        tiles[i] = (struct wcodec_delta_work_tile){.size = equal ? 0 : 1u << i % 18,
+                                                   .check = 1234567 * i,
+                                                   .result = 7654321 * i,
+                                                   .mode = equal ? WCODEC_DELTA_EQUAL
+                                                                 : WCODEC_DELTA_SPARSE};
+        w.d.counts[tiles[i].mode] += 1 << 12;
+        w.d.streams_size += tiles[i].size;
+    }
+    wcodec_delta_code_plan(counts.gaps, WCODEC_DELTA_GAPS, &w.gaps);
+    wcodec_delta_code_plan(counts.values, WCODEC_DELTA_VALUES, &w.values);
+    assert_int_equal(wcodec_delta_make_side(&w, &side, &room, NULL), WCODEC_OK);
+    assert_int_equal(room, (w.d.side_size + 15) / 16 * 16);
+    assert_int_equal(wcodec_delta_prove(&w, side, NULL), WCODEC_OK);
+    for (uint64_t i = 0; i < w.d.side_size; i++) {
+        side[i] ^= (uint8_t)(1u << i % 8);
+        w.d.check = wcodec_delta_check(side, w.d.side_size);
+        assert_int_equal(wcodec_delta_prove(&w, side, NULL), WCODEC_ERROR_DEVICE);
+        atomic_store(&w.wrong, false);
+        side[i] ^= (uint8_t)(1u << i % 8);
+    }
+    assert_int_equal(wcodec_delta_prove(&w, side, NULL), WCODEC_ERROR_DEVICE); /* another check */
+    free(side);
+    wcodec_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),  cmocka_unit_test(test_chain),  cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_stable), cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_forms),  cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_damage), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_stable), cmocka_unit_test(test_side_is_read),
+        cmocka_unit_test(test_copies),
     };
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }
