@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { COPY_PIECE = 128 << 10 };
+enum { COPY_PIECE = 128 << 10, COPY_ALONE = 2 << 20 /* sooner than others wake */ };
 
 static const wcodec_delta_encode_options defaults = {.encode = NULL};
 
@@ -86,7 +86,10 @@ static int write_message(void *opaque, const void *data, size_t size)
         m->capacity = capacity;
     }
     struct copying c = {m->data + m->size, data, size};
-    wcodec_run(m->context, copy_task, &c, (size + COPY_PIECE - 1) / COPY_PIECE);
+    if (size > COPY_ALONE)
+        wcodec_run(m->context, copy_task, &c, (size + COPY_PIECE - 1) / COPY_PIECE);
+    else if (size != 0)
+        memcpy(c.to, c.from, size);
     m->size += size;
     return 0;
 }

@@ -15,6 +15,9 @@
  */
 enum { PASSES = 2, PASSES_SMALL = 3 };
 
+/* Bytes that are written before another thread would have come. */
+enum { SOON_WRITTEN = 16 << 10 };
+
 /* Bytes of a tensor's name that errors have, at most. */
 enum { NAMED = 200 };
 
@@ -378,6 +381,12 @@ static wcodec_status finish_ahead(struct wcodec_write_batch *b, wcodec_error *er
     return WCODEC_OK;
 }
 
+/* Before a coder has a batch: would it take longer to wake another thread than to write? */
+static bool is_soon_written(const struct wcodec_write_batch *b)
+{
+    return b->now.by_coder && wcodec_write_pending_size(b) <= SOON_WRITTEN;
+}
+
 static wcodec_status run_alone(struct wcodec_write_batch *batch, wcodec_error *err)
 {
     struct wcodec_write_work w;
@@ -389,7 +398,12 @@ static wcodec_status run_alone(struct wcodec_write_batch *batch, wcodec_error *e
     w.scratch = batch->now.by_coder
                     ? WCODEC_WRITE_VERIFY_SCRATCH
                     : wcodec_write_left_over(batch, wcodec_write_pending_size(batch));
-    wcodec_run_beside(batch->context, wcodec_write_pending, prepare_next, &w);
+    if (is_soon_written(batch)) {
+        wcodec_write_pending(&w);
+        prepare_next(&w);
+    } else {
+        wcodec_run_beside(batch->context, wcodec_write_pending, prepare_next, &w);
+    }
     end_beside(&w);
     if (!atomic_load(&w.failed)) {
         wcodec_write_release(batch);
