@@ -42,16 +42,15 @@ def source_of(path):
 def symbols():
     """external symbol -> the sources that define it; fake plugins pretend to be others"""
     found = collections.defaultdict(set)
-    for root in ("lib", "backends"):
-        for path in walk(os.path.join(build, root), ".o"):
-            source = source_of(path)
-            if source is None or source.startswith("backends/fake/"):
-                continue
-            lines = subprocess.run(["nm", "-g", "--defined-only", path], stdout=subprocess.PIPE, text=True, check=True).stdout
-            for line in lines.splitlines():
-                kind, name = line.split()[-2:]
-                if kind in "TDBRC" and name.startswith("wcodec_"):
-                    found[name].add(source)
+    sources = {path: source_of(path) for root in ("lib", "backends") for path in walk(os.path.join(build, root), ".o")}
+    paths = [path for path, source in sources.items() if source is not None and not source.startswith("backends/fake/")]
+    if paths:
+        lines = subprocess.run(["nm", "-A", "-g", "--defined-only", *paths], stdout=subprocess.PIPE, text=True, check=True).stdout
+        for line in lines.splitlines():
+            path, rest = line.split(".o:", 1)
+            kind, name = rest.split()[-2:]
+            if kind in "TDBRC" and name.startswith("wcodec_"):
+                found[name].add(sources[path + ".o"])
     return found
 
 

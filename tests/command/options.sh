@@ -13,27 +13,29 @@ sed -n '/^const struct option_row option_table/,/^};/s/^ *{"\([a-z0-9-]*\)".*/\1
 grep -v -x -e compress -e decompress -e list -e test names | sort >options
 if [ "$(wc -l <options)" -gt 30 ]; then pass; else fail 'no options found in utils/option_table.c'; fi
 
+# value_of OPTION: $value, which it may have; without a process, of which there are thousands here
 value_of () {
+    value=
     case $1 in
-    rerank|filter|output|output-dir|include|exclude|tensor|only|filelist|png|original) echo '=x' ;;
-    index) echo '=end' ;;
-    base|from) echo '=x' ;;
-    base-depth) echo '=8' ;;
-    threads|iterations|anchors|max-iterations|seed|cooling|step|tolerance|min-changes|maintenance|queries|nearest|first-id|probes|rerank-factor|rerank-first-id|bits|vectors-anchors|vectors-bits) echo '=1' ;;
-    recall|vectors-recall|probes-recall) echo '=0.5' ;;
-    metric) echo '=l2' ;;
-    schedule) echo '=best' ;;
-    reduce) echo '=plain' ;;
-    memory-limit|sample) echo '=1GiB' ;;
-    backend) echo '=cpu' ;;
-    tune) echo '=size' ;;
-    level) echo '=3' ;;
-    tile) echo '=4096' ;;
-    profile) echo '=p12' ;;
-    predict|lossy|dequantize) echo '=none' ;;
-    lossy-scale) echo '=tensor' ;;
-    slice) echo '=0:1' ;;
-    xxh128) echo '=0' ;;
+    rerank|filter|output|output-dir|include|exclude|tensor|only|filelist|png|original) value='=x' ;;
+    index) value='=end' ;;
+    base|from) value='=x' ;;
+    base-depth) value='=8' ;;
+    threads|iterations|anchors|max-iterations|seed|cooling|step|tolerance|min-changes|maintenance|queries|nearest|first-id|probes|rerank-factor|rerank-first-id|bits|vectors-anchors|vectors-bits) value='=1' ;;
+    recall|vectors-recall|probes-recall) value='=0.5' ;;
+    metric) value='=l2' ;;
+    schedule) value='=best' ;;
+    reduce) value='=plain' ;;
+    memory-limit|sample) value='=1GiB' ;;
+    backend) value='=cpu' ;;
+    tune) value='=size' ;;
+    level) value='=3' ;;
+    tile) value='=4096' ;;
+    profile) value='=p12' ;;
+    predict|lossy|dequantize) value='=none' ;;
+    lossy-scale) value='=tensor' ;;
+    slice) value='=0:1' ;;
+    xxh128) value='=0' ;;
     esac
 }
 
@@ -41,9 +43,15 @@ value_of () {
 cp options common
 for command in $commands; do
     while read -r option; do
-        "$WCODEC" $command --$option"$(value_of "$option")" >out 2>err </dev/null
-        grep -q -e 'takes no' err || echo "$option"
-        if grep -e 'no such option' -e 'value' err; then fail "--$option is not understood"; fi
+        value_of "$option"
+        "$WCODEC" $command --$option"$value" >out 2>err </dev/null
+        said=
+        while read -r line; do said="$said $line"; done <err
+        case $said in *'takes no'*) ;; *) echo "$option" ;; esac
+        case $said in *'no such option'*|*value*)
+            echo "$said"
+            fail "--$option is not understood" ;;
+        esac
     done <options >takes.$command
     comm -12 common takes.$command >both
     mv both common

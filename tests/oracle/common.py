@@ -1,11 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
 """What the oracle's files share: names of doc/format.md, errors, and a bounded reader of bytes."""
+import os
 
 CONSTANT, RAW, CODED = 0, 1, 2
 PAIRS, P12, P8 = 1, 2, 3
 M32 = (1 << 32) - 1
 M64 = (1 << 64) - 1
+
+
+def is_quick():
+    """Whether to leave out what takes long: scripts/check --ci and --full set WCODEC_TEST_LEVEL."""
+    return os.environ.get("WCODEC_TEST_LEVEL", "quick") == "quick"
 
 
 class WcodecError(Exception):

@@ -155,13 +155,25 @@ def rans_encode(field, tables, n, values, pick, payload):
     return words[::-1], x
 
 
+def bit_runs(positions):
+    """[first bit of an element, first bit of the plane's number, mask] of positions that follow each other."""
+    runs = []
+    for i, p in enumerate(positions):
+        if runs and p - positions[i - 1] == 1:
+            runs[-1][2] = 2 * runs[-1][2] + 1
+        else:
+            runs.append([p, i, 1])
+    return runs
+
+
 def raw_bytes(bits, planes, n, elements, in_states):
     """The raw rows of a tile, and the lanes' payload if in_states. elements: whole elements, padded with zeros to a whole group."""
     groups, slot = n + 127 >> 7, min(bits, 32)
     out, payload = bytearray(), [0] * 32
     for number, (first, positions) in enumerate(planes):
         size = len(positions)
-        values = [sum((e >> p & 1) << i for i, p in enumerate(positions)) for e in elements]
+        runs = bit_runs(positions)
+        values = [sum((e >> p & m) << i for p, i, m in runs) for e in elements]
         rows = -(-groups * size // 8)
         words = []
         for lane in range(32):
@@ -170,8 +182,8 @@ def raw_bytes(bits, planes, n, elements, in_states):
             for k in range(0, len(mine), 32 // slot):
                 word = 0
                 for j, v in enumerate(mine[k:k + 32 // slot]):
-                    for i in range(size):
-                        word |= (v >> i & 1) << (first + i) % slot + slot * j
+                    v <<= first % slot
+                    word |= (v & mask(slot) | v >> slot) << slot * j
                 slots.append(word)
             row = [0] * rows
             for k, word in enumerate(slots):
@@ -182,8 +194,7 @@ def raw_bytes(bits, planes, n, elements, in_states):
         if number == 0 and in_states and size >= 4:
             whole -= 1
         for row in range(whole):
-            for lane in range(32):
-                out += words[lane][row].to_bytes(4, "little")
+            out += struct.pack("<32I", *(w[row] for w in words))
         if whole == rows:
             continue
         four = [[sum(values[128 * g + 4 * lane + i] << 4 * i for i in range(4)) for lane in range(32)] for g in range(groups)] if size == 4 else None

@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
 """Coding 1, tiles, decoded after doc/format.md sections 2 to 2.6."""
+import struct
+
 from common import CONSTANT, CODED, M32, M64, P8, PAIRS, RAW, Corrupt, align, load, mask
 
 
@@ -249,14 +251,12 @@ def _four(values, group, positions, halves):
 
 def tile_check(data, bits):
     """The 32-bit check of a tile's decoded bytes."""
-    group_bytes = 16 * bits
-    data = bytes(data) + bytes(-len(data) % group_bytes)
+    data = bytes(data) + bytes(-len(data) % (16 * bits))
+    words = struct.unpack("<%dI" % (len(data) // 4), data)
     m, total = bits // 8, 0
+    factors = [0x4CF5AD43 + 81006 * k for k in range(len(words) // 32)]
     for lane in range(32):
-        a = 0
-        for g in range(len(data) // group_bytes):
-            for i in range(m):
-                a += load(data, 4 * (4 * bits * g + m * lane + i), 4) * (0x4CF5AD43 + 81006 * (m * g + i))
+        a = sum(w * factor for i in range(m) for w, factor in zip(words[m * lane + i::4 * bits], factors[i::m]))
         a &= M64
         h = (a & M32) * 0x9E3779B1 + (a >> 32) * 0x85EBCA77 + lane * 0xC2B2AE3D & M32
         h ^= h >> 16

@@ -57,13 +57,13 @@ enum { SUPPORT_ASAN = 1 };
 enum { SUPPORT_ASAN = 0 };
 #endif
 
-/* ThreadSanitizer makes coding forty times slower, AddressSanitizer ten times: there tests leave
- * out repetitions that say nothing more. One of so many is left; all in other builds, and with
- * WCODEC_TEST_EXHAUSTIVE. */
+/* ThreadSanitizer makes coding forty times slower, AddressSanitizer ten times: there, and in the
+ * quick form, tests leave out repetitions that say little more. One of so many is left; all in
+ * other builds, and with WCODEC_TEST_EXHAUSTIVE. */
 static inline unsigned support_one_in(unsigned count)
 {
-    const bool sanitized = SUPPORT_TSAN || SUPPORT_ASAN;
-    return sanitized && getenv("WCODEC_TEST_EXHAUSTIVE") == NULL ? count : 1;
+    const bool some = SUPPORT_TSAN || SUPPORT_ASAN || support_quick();
+    return some && getenv("WCODEC_TEST_EXHAUSTIVE") == NULL ? count : 1;
 }
 
 /* Whether a case is left out that has one thread, or threads that meet as in others:

@@ -221,7 +221,8 @@ int main(int argc, char **argv)
     struct opened o;
     wcodec_error err;
     coding_only = argc > 1 && strcmp(argv[1], "coding") == 0;
-    small = coding_only || (argc > 1 && strcmp(argv[1], "small") == 0);
+    const bool devices_only = coding_only || (argc > 1 && strcmp(argv[1], "small") == 0);
+    small = devices_only || support_quick();
     setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl",
            1); /* PoCL asks hwloc, whose OpenCL component asks PoCL */
     snprintf(path, sizeof path, "%s/backends/opencl/.libs/wcodec_opencl.so",
@@ -242,6 +243,6 @@ int main(int argc, char **argv)
     const struct CMUnitTest quick[] = {cmocka_unit_test(test_devices)},
                             tests[] = {cmocka_unit_test(test_devices),
                                        cmocka_unit_test(test_refusals)};
-    return small ? cmocka_run_group_tests(quick, NULL, NULL)
-                 : cmocka_run_group_tests(tests, NULL, NULL);
+    return devices_only ? cmocka_run_group_tests(quick, NULL, NULL)
+                        : cmocka_run_group_tests(tests, NULL, NULL);
 }

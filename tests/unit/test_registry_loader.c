@@ -174,7 +174,7 @@ static void test_conform(void **state)
     assert_int_equal(backend->open(&host, &fake, &err), WCODEC_OK);
     support_conform(backend, fake, 0);
     assert_int_equal(backend->device_open(fake, 0, &device, &err), WCODEC_OK);
-    support_hostile(backend, device, false);
+    support_hostile(backend, device, support_quick());
     support_flips(backend, device, 61);
     backend->device_close(device);
     backend->close(fake);
