@@ -164,24 +164,13 @@ static bool are_results_right(const struct wcodec_delta_work *w, const uint8_t *
     return differs == 0;
 }
 
-/* A side whose streams somebody else has proven: does it say the same of them? By threads that have
- * the payload to hash next. */
-struct reading {
-    struct wcodec_delta_work *work;
-    const uint8_t *bytes;
-};
-enum { READINGS = 3 };
-
-static void read_task(void *argument, size_t i)
+/* A side whose streams somebody else has proven: does it say the same of them? By one thread:
+ * others would have to wake. */
+static bool is_side_right(const struct wcodec_delta_work *w, const uint8_t *bytes)
 {
-    const struct reading *r = argument;
-    struct wcodec_delta_work *w = r->work;
-    const uint8_t *results = r->bytes + (w->d.side_size - 4 * w->d.tiles);
-    const bool right = i == 0   ? is_front_right(w, r->bytes, results)
-                       : i == 1 ? wcodec_delta_check(r->bytes, w->d.side_size) == w->d.check
-                                : are_results_right(w, results);
-    if (!right)
-        atomic_store(&w->wrong, true);
+    const uint8_t *results = bytes + (w->d.side_size - 4 * w->d.tiles);
+    return wcodec_delta_check(bytes, w->d.side_size) == w->d.check &&
+           is_front_right(w, bytes, results) && are_results_right(w, results);
 }
 
 static wcodec_status end_verifying(struct wcodec_delta_work *w, wcodec_error *err)
@@ -200,8 +189,7 @@ wcodec_status wcodec_delta_prove(struct wcodec_delta_work *w, const uint8_t *byt
 {
     struct wcodec_delta_side *side = NULL;
     if (w->found != NULL) {
-        struct reading r = {w, bytes};
-        wcodec_run(w->context, read_task, &r, READINGS);
+        atomic_store(&w->wrong, !is_side_right(w, bytes));
         return end_verifying(w, err);
     }
     const wcodec_status status =
