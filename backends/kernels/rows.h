@@ -164,7 +164,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_gather_list(const uint32_t bits, struct wcode
 {
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < WCODEC_GATHER_ASKED(bits); i++)
-        wcodec_put_u4(warp, g->list + 64 * i + 16 * g->lane, asked[i]);
+        if (i == 0 || 64 * i < size)
+            wcodec_put_u4(warp, g->list + 64 * i + 16 * g->lane, asked[i]);
     WCODEC_UNROLL_NONE
     for (uint32_t at = 64 * WCODEC_GATHER_ASKED(bits) + 16 * g->lane; at < size; at += 64)
         wcodec_put_u4(warp, g->list + at, wcodec_load_u4(list + at));
@@ -190,20 +191,27 @@ WCODEC_DEVICE_FUNCTION void wcodec_gather_tile(const uint32_t bits, struct wcode
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < WCODEC_GATHER_ASKED(bits); i++) {
             const uint32_t at = 64 * i + 16 * g->lane;
-            asked[i] = wcodec_load_u4(list + (at < size ? at : 0));
+            if (i == 0 || 64 * i < size)
+                asked[i] = wcodec_load_once_u4(list + (at < size ? at : 0));
+            else
+                asked[i] = asked[0];
         }
         wcodec_row_load(bits, from, g->row, g->lane, &part);
         wcodec_gather_list(bits, warp, g, list, size, asked);
     }
     wcodec_sync_warp(warp);
-    if (there)
+    bool spills = false;
+    if (there) {
+        spills = (wcodec_shared_u32(warp, g->list) & 0x8000) != 0;
         wcodec_gather_outliers(bits, warp, g, size);
+    }
     wcodec_sync_warp(warp);
     if (!there)
         return;
     wcodec_gather_patch(warp, g, part.upper);
     wcodec_row_store(l, &part, shift, out, 128 * tile + 8 * g->lane);
-    wcodec_row_spilled(l, list, size, g->row, g->lane, out, 128 * tile);
+    if (spills)
+        wcodec_row_spilled(l, list, size, g->row, g->lane, out, 128 * tile);
 }
 
 /* Groups of four lanes take a row's tile each, those of a warp at the same time: of one row eight,
