@@ -44,10 +44,16 @@ cu_result wcodec_cuda_find_wide(struct wcodec_device *d)
     return 0;
 }
 
+/* Up to 32 vectors take longer so where the two launches do not overlap. */
+static bool are_enough(const struct wcodec_device *d, uint64_t vectors)
+{
+    return d->early_launches || vectors > 32;
+}
+
 uint64_t wcodec_cuda_wide_room(struct wcodec_device *d, const struct wcodec_fixed *f,
                                uint64_t vectors)
 {
-    return d->wide_products ? wcodec_gpu_wide_room(f, vectors) : 0;
+    return d->wide_products && are_enough(d, vectors) ? wcodec_gpu_wide_room(f, vectors) : 0;
 }
 
 static cu_result launch(const struct wcodec_device *d, uint64_t stream, struct wcodec_gpu_wide *l)
@@ -62,7 +68,7 @@ static cu_result launch(const struct wcodec_device *d, uint64_t stream, struct w
 
 bool wcodec_cuda_takes_wide(const struct wcodec_device *d, const struct wcodec_product *p)
 {
-    return d->wide_products && wcodec_gpu_takes_wide(p);
+    return d->wide_products && are_enough(d, p->vectors) && wcodec_gpu_takes_wide(p);
 }
 
 cu_result wcodec_cuda_multiply_wide(const struct wcodec_device *d, uint64_t stream,

@@ -10,15 +10,28 @@ const struct wcodec_wide_row wcodec_wide_rows[WCODEC_WIDE_PRODUCTS] = {
 };
 
 enum {
-    LEAST = 33,      /* vectors: 32 and fewer other kernels take as fast */
-    START = 8,       /* tiles that take as long as a work-group's beginning and end */
-    RESERVED = 1024, /* bytes of shared memory that a multiprocessor wants for any work-group */
-    FULL = 256       /* vectors of work-groups that leave no registers */
+    LEAST = 33,       /* vectors: fewer other kernels take as fast, */
+    LEAST_LARGE = 17, /* but for large matrices */
+    START = 8,        /* tiles that take as long as a work-group's beginning and end, */
+    JOIN = 2,         /* and as what parts of no cluster have of each other */
+    RESERVED = 1024,  /* bytes of shared memory that a multiprocessor wants for any work-group */
+    FULL = 256,       /* vectors of work-groups that leave no registers */
+    ROOM_GROUPS = 144 /* whose sums room is asked for: a device that runs more has clusters */
 };
 
 /* Most vectors that take less time so than after decoding, by a library: of large matrices, and of
  * others. Measured on an H200 (bench/gpu/README.md, "By warpgroups"). */
 enum { LARGE = 1 << 25 /* elements */, LARGE_MOST = 256, MOST = 128 };
+
+static bool is_large(const struct wcodec_fixed *f)
+{
+    return f->rows * f->columns >= LARGE;
+}
+
+static uint64_t least_of(const struct wcodec_fixed *f)
+{
+    return is_large(f) ? LEAST_LARGE : LEAST;
+}
 
 /* Bytes that a block of the kernel's vectors takes when it is ready. */
 static uint64_t block_size(const struct wcodec_fixed *f, unsigned k)
@@ -40,19 +53,74 @@ static unsigned kernel_for(const struct wcodec_fixed *f, uint64_t vectors, uint6
     return found;
 }
 
+/* Of all rows and blocks of vectors, work-groups without parts. */
+static uint64_t items_of(const struct wcodec_fixed *f, uint64_t blocks)
+{
+    return (f->bands + WCODEC_WIDE_BANDS - 1) / WCODEC_WIDE_BANDS * blocks;
+}
+
+/* Bytes that work-groups whose parts are no cluster have beside x: their sums, and counters. */
+static uint64_t joined_size(uint64_t groups, uint64_t items, uint32_t vectors)
+{
+    return groups * WCODEC_WIDE_ROWS * vectors * sizeof(float) +
+           items * WCODEC_WIDE_BANDS * sizeof(uint32_t);
+}
+
 uint64_t wcodec_gpu_wide_room(const struct wcodec_fixed *f, uint64_t vectors)
 {
-    if (vectors < LEAST || vectors > (f->rows * f->columns < LARGE ? MOST : LARGE_MOST))
+    if (vectors < least_of(f) || vectors > (is_large(f) ? LARGE_MOST : MOST))
         return 0;
     const unsigned k = kernel_for(f, vectors, UINT64_MAX);
-    const uint64_t each = wcodec_wide_rows[k].vectors;
-    return (vectors + each - 1) / each * block_size(f, k);
+    const uint32_t each = wcodec_wide_rows[k].vectors;
+    const uint64_t blocks = (vectors + each - 1) / each, size = blocks * block_size(f, k);
+    return is_large(f) && each <= WCODEC_WIDE_JOINED
+               ? size + joined_size(ROOM_GROUPS, items_of(f, blocks), each)
+               : size;
 }
 
 bool wcodec_gpu_takes_wide(const struct wcodec_product *p)
 {
-    return !p->transposed && p->room != 0 && p->vectors >= LEAST &&
+    return !p->transposed && p->room != 0 && p->vectors >= least_of(p->fixed) &&
            kernel_for(p->fixed, 1, p->room_size) != WCODEC_WIDE_PRODUCTS;
+}
+
+/* Parts of the columns that are no cluster: as many as end first, of work-groups that all run at a
+ * time if their rows and vectors do. The one that ends last adds the sums. Others, without tiles,
+ * take what multiprocessors there are besides: what makes the next product's x ready would pile up
+ * there. false: these are not for them, or there is no room. */
+static bool divide_joined(const struct wcodec_product *p,
+                          const struct wcodec_gpu_wide_limits *limits, uint64_t blocks,
+                          struct wcodec_gpu_wide *l)
+{
+    const struct wcodec_fixed *f = p->fixed;
+    const uint64_t items = items_of(f, blocks), units = limits->clusters[1],
+                   x = blocks * l->arguments.block_size;
+    uint64_t parts = 1, least = UINT64_MAX;
+    if (l->arguments.vectors > WCODEC_WIDE_JOINED ||
+        items * WCODEC_WIDE_BANDS > units * WCODEC_WIDE_X_THREADS)
+        return false;
+    for (uint64_t some = 1; some <= f->across && (some == 1 || some * items <= units); some++) {
+        const uint64_t turns = (some * items + units - 1) / units,
+                       time = turns * ((f->across + some - 1) / some + START) +
+                              (some > 1 ? (unsigned)JOIN : 0);
+        if (time < least &&
+            x + joined_size(some * items, items, l->arguments.vectors) <= p->room_size) {
+            least = time;
+            parts = some;
+        }
+    }
+    if (least == UINT64_MAX)
+        return false;
+    l->cluster = 1;
+    l->arguments.product.parts = (uint32_t)parts;
+    l->arguments.shares = 1;
+    l->arguments.groups = (uint32_t)(parts * items);
+    l->groups = parts * items < units ? (uint32_t)units : l->arguments.groups;
+    l->arguments.sums = p->room + x;
+    l->arguments.counters =
+        l->arguments.sums + parts * items * WCODEC_WIDE_ROWS * l->arguments.vectors * 4;
+    l->arguments.counts = (uint32_t)items * WCODEC_WIDE_BANDS;
+    return true;
 }
 
 /* Work-groups of a cluster: of those shapes the one that ends first, if work-groups take as long as
@@ -100,7 +168,8 @@ static void stage(const struct wcodec_gpu_wide_limits *limits, const struct wcod
 static uint32_t x_groups(const struct wcodec_gpu_wide_limits *limits, uint64_t pieces,
                          const struct wcodec_gpu_wide *l)
 {
-    const uint64_t groups = (pieces + WCODEC_WIDE_X_THREADS - 1) / WCODEC_WIDE_X_THREADS,
+    const uint64_t wanted = pieces > l->arguments.counts ? pieces : l->arguments.counts,
+                   groups = (wanted + WCODEC_WIDE_X_THREADS - 1) / WCODEC_WIDE_X_THREADS,
                    units = limits->clusters[1], busy = l->groups < units ? l->groups : units,
                    most = busy + (units - busy) * WCODEC_WIDE_X_GROUPS;
     return (uint32_t)(groups > most && l->arguments.vectors < FULL ? most : groups);
@@ -125,7 +194,8 @@ uint64_t wcodec_gpu_plan_wide(const struct wcodec_product *p, uint64_t matrix,
         .kernel = k,
         .arguments = {.blocks = p->room, .block_size = size, .vectors = (uint32_t)each}};
     wcodec_gpu_product_arguments(p, matrix, first, vectors, &l->arguments.product);
-    divide(limits, f, blocks, l);
+    if (!divide_joined(p, limits, blocks, l))
+        divide(limits, f, blocks, l);
     stage(limits, f, l);
     l->x_groups = x_groups(limits, blocks * each * f->across * 4, l);
     return vectors;

@@ -71,9 +71,14 @@ struct wcodec_wide_launch {
     uint32_t shares;     /* work-groups of a cluster that share a part's x */
     uint32_t stages;     /* of x */
     uint32_t vectors;    /* of a block */
+    uint32_t groups;     /* that have tiles, no clusters; 0: there are clusters */
+    /* Of such groups: sums of binary32 of each one's rows and vectors, where there are parts; of
+     * how many parts they are there, for each warp of rows and vectors, u32[counts]. */
+    uint64_t sums, counters;
+    uint32_t counts; /* no more than threads that make x ready */
     uint32_t pad;
 };
-WCODEC_STRUCT_SIZE(wcodec_wide_launch, 144);
+WCODEC_STRUCT_SIZE(wcodec_wide_launch, 168);
 
 /* Rows of a work-group, by eight warps, beside which others bring what they multiply. Shared
  * memory: barriers; stages of x, 64 columns of all vectors each; for each warp and each of its
@@ -85,6 +90,7 @@ enum {
     WCODEC_WIDE_STAGES = 16,     /* most */
     WCODEC_WIDE_RECORDS = 4,     /* most, of a warp */
     WCODEC_WIDE_CLUSTER = 8,     /* most work-groups */
+    WCODEC_WIDE_JOINED = 64,     /* most vectors of those whose parts are no cluster */
     WCODEC_WIDE_HEAD = 1024,     /* barriers */
     WCODEC_WIDE_X_THREADS = 128, /* of a work-group that makes x ready, */
     WCODEC_WIDE_X_GROUPS = 16,   /* and such of a multiprocessor */

@@ -13,84 +13,9 @@
 #ifndef WCODEC_KERNELS_PRODUCT_WIDE_H
 #define WCODEC_KERNELS_PRODUCT_WIDE_H
 
-#include "backends/kernels/product.h"
-#include "backends/kernels/warpgroup.h"
+#include "backends/kernels/product_wide_sums.h"
 
 #ifdef WCODEC_WARPGROUPS
-/* What a thread knows of its work-group. */
-struct wcodec_wide {
-    const struct wcodec_wide_launch *launch;
-    uint32_t part, share; /* its numbers in the cluster */
-    uint32_t block;       /* of vectors */
-    uint32_t rows;        /* its number among those of rows */
-    uint32_t first, end;  /* tiles */
-    uint32_t full;        /* barriers: of stages of x that have come, */
-    uint32_t empty;       /* and of those that have been read */
-    uint32_t records;     /* likewise, of the warps' records: wcodec_wide_barrier() */
-    uint32_t stages;      /* where they begin */
-    uint32_t warps;       /* likewise, what each warp has */
-};
-
-WCODEC_DEVICE_FUNCTION void wcodec_wide_place(const uint32_t vectors, struct wcodec_warp *warp,
-                                              const struct wcodec_wide_launch *l,
-                                              struct wcodec_wide *w)
-{
-    const uint32_t parts = l->product.parts, size = parts * l->shares,
-                   cluster = wcodec_group(warp) / size, rank = wcodec_group(warp) % size,
-                   across = l->product.across, base = wcodec_shared_base(warp),
-                   each = WCODEC_WIDE_BANDS * l->shares,
-                   clusters = (l->product.bands + each - 1) / each;
-    w->launch = l;
-    w->part = rank % parts;
-    w->share = rank / parts;
-    w->block = cluster / clusters;
-    w->rows = cluster % clusters * l->shares + w->share;
-    w->first = across * w->part / parts;
-    w->end = across * (w->part + 1) / parts;
-    w->full = base;
-    w->empty = base + 8 * WCODEC_WIDE_STAGES;
-    w->records = base + 16 * WCODEC_WIDE_STAGES;
-    w->stages = base + WCODEC_WIDE_HEAD;
-    w->warps = w->stages + l->stages * vectors * 128;
-}
-
-/* Of place `place` of a warp's records: one has come, its outliers are in their array, both have
- * been read. All lanes arrive at the last two, each for what it did. */
-#define WCODEC_WIDE_COME 0
-#define WCODEC_WIDE_READY 1
-#define WCODEC_WIDE_READ 2
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_wide_barrier(const struct wcodec_wide *w, uint32_t number,
-                                                    uint32_t place, const uint32_t what)
-{
-    return w->records + 8 * (3 * (number * WCODEC_WIDE_RECORDS + place) + what);
-}
-
-/* Where it is: the array, and the record behind it. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_wide_array(const uint32_t bits, const uint32_t records,
-                                                  const struct wcodec_wide *w, uint32_t number,
-                                                  uint32_t place)
-{
-    return w->warps +
-           (number * records + place) * wcodec_wide_record(bits, w->launch->product.list);
-}
-
-/* All barriers; the cluster's may be arrived at from then on. */
-WCODEC_DEVICE_FUNCTION void wcodec_wide_open(struct wcodec_warp *warp, const struct wcodec_wide *w)
-{
-    const uint32_t thread = wcodec_thread(warp), pairs = WCODEC_WIDE_BANDS * WCODEC_WIDE_RECORDS;
-    if (thread < WCODEC_WIDE_STAGES) {
-        wcodec_barrier_open(w->full + 8 * thread, 1);
-        wcodec_barrier_open(w->empty + 8 * thread, WCODEC_WIDE_BANDS * w->launch->shares);
-    } else if (thread >= 32 && thread < 32 + pairs) {
-        for (uint32_t i = 0; i < 3; i++)
-            wcodec_barrier_open(w->records + 8 * (3 * (thread - 32) + i),
-                                i == WCODEC_WIDE_COME ? 1 : 32);
-    }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    wcodec_sync_warp(warp);
-    wcodec_cluster_meet(warp);
-}
-
 /* x, by one lane: its share of each stage to all that share it. */
 WCODEC_DEVICE_FUNCTION void wcodec_wide_bring(const uint32_t vectors, const struct wcodec_wide *w)
 {
@@ -124,7 +49,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_release(struct wcodec_warp *warp,
 {
     const uint32_t lane = wcodec_lane(warp);
     if (lane < w->launch->shares)
-        wcodec_barrier_arrive(w->empty + 8 * stage, lane * w->launch->product.parts + w->part);
+        wcodec_barrier_arrive(w->empty + 8 * stage,
+                              w->launch->groups != 0 ? 0
+                                                     : lane * w->launch->product.parts + w->part);
     wcodec_sync_warp(warp);
 }
 
@@ -348,92 +275,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_tiles(const uint32_t bits, const uint32_
         wcodec_wide_tile(bits, vectors, records, warp, w, &own, even, odd, false, sums);
 }
 
-/* A warp's sums to shared memory. */
-WCODEC_DEVICE_FUNCTION void wcodec_wide_put(const uint32_t vectors, struct wcodec_warp *warp,
-                                            const struct wcodec_wide *w, const float *sums)
-{
-    const uint32_t lane = wcodec_lane(warp), row = 16 * wcodec_warp_number(warp) + lane / 4;
-    WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < vectors / 2; i++) {
-        const uint32_t vector = i / 4 * 8 + lane % 4 * 2 + i % 2;
-        wcodec_put_u32(warp, w->stages + 4 * (vector * WCODEC_WIDE_STRIDE + row + i / 2 % 2 * 8),
-                       WCODEC_FLOAT_BITS(sums[i]));
-    }
-}
-
-/* The sums of all parts for two rows from `row` on. */
-WCODEC_DEVICE_FUNCTION void wcodec_wide_sum(struct wcodec_warp *warp, const struct wcodec_wide *w,
-                                            uint32_t vector, uint32_t row, float *two)
-{
-    const struct wcodec_wide_launch *l = w->launch;
-    const uint32_t at = w->stages + 4 * (vector * WCODEC_WIDE_STRIDE + row),
-                   first = w->share * l->product.parts;
-    const wcodec_u2 v =
-        l->product.parts == 1 ? wcodec_shared_u2(warp, at) : wcodec_cluster_u2(at, first);
-    two[0] = wcodec_bits_float(v.x);
-    two[1] = wcodec_bits_float(v.y);
-    WCODEC_UNROLL_NONE
-    for (uint32_t part = 1; part < l->product.parts; part++) {
-        const wcodec_u2 more = wcodec_cluster_u2(at, first + part);
-        two[0] += wcodec_bits_float(more.x);
-        two[1] += wcodec_bits_float(more.y);
-    }
-}
-
-/* The bits of a number of 16. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_wide_bits(uint32_t format, float v)
-{
-    const uint32_t bits = WCODEC_FLOAT_BITS(v), magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
-        return format == WCODEC_TO_BF16 ? 0x7fc0 : 0x7e00;
-    return format == WCODEC_TO_BF16 ? wcodec_to_bf16(bits) : wcodec_to_f16(bits);
-}
-
-/* The work-group's part of y: of its vectors those that are its turn, a thread two rows. */
-WCODEC_DEVICE_FUNCTION void wcodec_wide_finish(const uint32_t vectors, struct wcodec_warp *warp,
-                                               const struct wcodec_wide *w)
-{
-    const struct wcodec_product_launch *l = &w->launch->product;
-    const uint32_t row = wcodec_thread(warp) % (WCODEC_WIDE_ROWS / 2) * 2,
-                   at = w->rows * WCODEC_WIDE_ROWS + row, begin = w->block * vectors,
-                   left = l->vectors - begin, count = left < vectors ? left : vectors,
-                   step = 32 * WCODEC_WIDE_BANDS / (WCODEC_WIDE_ROWS / 2),
-                   end = count * (w->part + 1) / l->parts;
-    const bool pairs = l->y_format != WCODEC_TO_F32 && ((l->y | l->y_stride) & 3) == 0;
-    float scale[2], bias[2] = {0, 0};
-    if (at >= l->rows)
-        return;
-    const bool both = at + 1 < l->rows;
-    WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t r = i == 1 && both ? at + 1 : at;
-        scale[i] = wcodec_product_scale(((const WCODEC_GLOBAL uint8_t *)l->shifts)[r]);
-        if (l->bias)
-            bias[i] = wcodec_product_number(l->bias, l->bias_format, r);
-    }
-    WCODEC_UNROLL_SOME
-    for (uint32_t v = count * w->part / l->parts + wcodec_thread(warp) / (WCODEC_WIDE_ROWS / 2);
-         v < end; v += step) {
-        const uint64_t to = l->y + (uint64_t)(begin + v) * l->y_stride;
-        float two[2];
-        wcodec_wide_sum(warp, w, v, row, two);
-        WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < 2; i++) {
-            two[i] *= scale[i];
-            if (l->bias)
-                two[i] += bias[i];
-        }
-        if (pairs && both) {
-            ((WCODEC_GLOBAL uint32_t *)to)[at / 2] =
-                wcodec_wide_bits(l->y_format, two[0]) | wcodec_wide_bits(l->y_format, two[1]) << 16;
-        } else {
-            wcodec_product_store(to, l->y_format, at, two[0]);
-            if (both)
-                wcodec_product_store(to, l->y_format, at + 1, two[1]);
-        }
-    }
-}
-
 /* Warps that multiply. */
 WCODEC_DEVICE_FUNCTION void wcodec_wide_multiply(const uint32_t bits, const uint32_t vectors,
                                                  const uint32_t records, struct wcodec_warp *warp,
@@ -444,6 +285,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_multiply(const uint32_t bits, const uint
     for (uint32_t i = 0; i < vectors / 2; i++)
         sums[i] = 0;
     wcodec_wide_tiles(bits, vectors, records, warp, w, sums);
+    if (vectors <= WCODEC_WIDE_JOINED && w->launch->groups != 0) {
+        wcodec_wait_for_launch(warp);
+        if (w->launch->product.parts == 1 || wcodec_wide_join(vectors, warp, w, sums))
+            wcodec_wide_store(vectors, warp, w, sums);
+        return;
+    }
     wcodec_sync_part(warp, 0, 32 * WCODEC_WIDE_BANDS); /* all stages have been read */
     wcodec_wide_put(vectors, warp, w, sums);
     if (w->launch->product.parts > 1)
@@ -481,6 +328,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_kernel(const uint32_t bits, const uint32
     const uint32_t records = wcodec_wide_records(vectors);
     struct wcodec_wide w;
     wcodec_allow_next_launch(warp);
+    if (l->groups != 0 && wcodec_group(warp) >= l->groups) {
+        wcodec_wait_for_launch(warp);
+        wcodec_pause();
+        return;
+    }
     wcodec_wide_place(vectors, warp, l, &w);
     wcodec_wide_open(warp, &w);
     if (wcodec_warp_number(warp) < WCODEC_WIDE_BANDS) {
@@ -547,11 +399,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_wide_x_kernel(struct wcodec_warp *warp,
     const uint32_t blocks = (l->product.vectors + l->vectors - 1) / l->vectors,
                    all = blocks * l->vectors * l->product.across * 4, /* of 64 bytes: no 2^32 */
         step = wcodec_groups(warp) * wcodec_threads(warp);
+    uint32_t i = wcodec_group(warp) * wcodec_threads(warp) + wcodec_thread(warp);
     wcodec_allow_next_launch(warp);
     wcodec_wait_for_launch(warp);
+    if (i < l->counts)
+        ((WCODEC_GLOBAL uint32_t *)l->counters)[i] = 0;
     WCODEC_UNROLL_NONE
-    for (uint32_t i = wcodec_group(warp) * wcodec_threads(warp) + wcodec_thread(warp); i < all;
-         i += step)
+    for (; i < all; i += step)
         wcodec_wide_ready(l, i);
 }
 #endif

@@ -53,9 +53,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_group_wait(const uint32_t count)
     ", 1, 1, 1, 0;"
 #define WCODEC_GROUP_IN(a, operand) "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(operand)
 
-#define WCODEC_TEXT_32 \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+#define WCODEC_TEXT_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define WCODEC_TEXT_16_1 \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define WCODEC_TEXT_32 WCODEC_TEXT_16 ", " WCODEC_TEXT_16_1
 #define WCODEC_TEXT_32_1 \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
@@ -70,7 +71,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_group_wait(const uint32_t count)
 WCODEC_DEVICE_FUNCTION void wcodec_group_multiply(const uint32_t vectors, float *sums,
                                                   const uint32_t *a, uint64_t operand)
 {
-    if (vectors == 64)
+    if (vectors == 32)
+        asm volatile(WCODEC_GROUP_TEXT(32, WCODEC_TEXT_16, "%16, %17, %18, %19", "%20")
+                     : WCODEC_GROUP_16(sums, 0)
+                     : WCODEC_GROUP_IN(a, operand));
+    else if (vectors == 64)
         asm volatile(WCODEC_GROUP_TEXT(64, WCODEC_TEXT_32, "%32, %33, %34, %35", "%36")
                      : WCODEC_GROUP_16(sums, 0), WCODEC_GROUP_16(sums, 16)
                      : WCODEC_GROUP_IN(a, operand));
@@ -228,6 +233,47 @@ WCODEC_DEVICE_FUNCTION void wcodec_group_copy(uint32_t to, uint64_t from, uint32
                  " [%0], [%1], %2, [%3];" ::"r"(to),
                  "l"(from), "r"(bytes), "r"(barrier)
                  : "memory");
+}
+
+/* A counter of arrivals of warps of the device, each of which makes known what its lanes stored
+ * before, and has what was stored before the arrivals that it counts: how many there were, and the
+ * same with an arrival after that. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_arrived(struct wcodec_warp *warp, uint64_t counter)
+{
+    uint32_t count = 0;
+    if (wcodec_lane(warp) == 0)
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(count) : "l"(counter) : "memory");
+    return wcodec_shuffle(warp, count, 0);
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_arrive(struct wcodec_warp *warp, uint64_t counter)
+{
+    uint32_t count = 0;
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    wcodec_sync_warp(warp);
+    if (wcodec_lane(warp) == 0)
+        asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+                     : "=r"(count)
+                     : "l"(counter)
+                     : "memory");
+    return wcodec_shuffle(warp, count, 0);
+}
+
+/* What another work-group has stored. */
+WCODEC_DEVICE_FUNCTION wcodec_u4 wcodec_load_shared_by_all(uint64_t from)
+{
+    wcodec_u4 v;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from)
+                 : "memory");
+    return v;
+}
+
+/* Some microseconds. */
+WCODEC_DEVICE_FUNCTION void wcodec_pause()
+{
+    asm volatile("nanosleep.u32 3000;" ::: "memory");
 }
 
 /* Two words that work-group `rank` of the cluster has at this address. */

@@ -299,7 +299,8 @@ WCODEC_API int wcodec_resident_linear_straight(const wcodec_resident *resident, 
  *   of x at a time (y = x W: 16). Where the device can, that begins while the launch before it ends
  *   (programmatic dependent launch). On devices of compute capability 9.0 (a build by nvcc) more
  *   than 32 rows of y = x W^T, 256 at a time, in wcodec_linear.work, or in memory of the resident
- *   object that is for decoding too, unless WCODEC_CUDA_WARPGROUPS is 0 in the environment.
+ *   object that is for decoding too, and by matrices of 2^25 elements 17 to 32 in
+ *   wcodec_linear.work, unless WCODEC_CUDA_WARPGROUPS is 0 in the environment.
  * - The same in form CODED by WCODEC_TUNE_COMPUTE (rows of whole tiles, x and its stride multiples
  *   of 16), y = x W^T, on CUDA: likewise, 16 rows of x at a time.
  * - All else, and on CUDA more than 64 rows of x (128 of matrices of 8192 rows; so on devices of

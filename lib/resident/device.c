@@ -118,8 +118,9 @@ enum { FIXED_MOST = 64, TALL_MOST = 128, CODED_MOST = 32 };
 
 enum { WORK_ALIGNMENT = 256 };
 
-/* Rows of x that go there where any number does. */
-enum { WIDE_SOME = 64 };
+/* Rows of x that go there where any number does; and most rows that do not in memory that all
+ * products share. */
+enum { WIDE_SOME = 64, SHARED_NOT = 32 };
 
 /* Rows from which a launch takes 64 vectors and leaves no multiprocessor with one or two bands. */
 enum { TALL_ROWS = 8192 };
@@ -231,8 +232,9 @@ static uint64_t room_of(const wcodec_resident *resident, const struct wcodec_res
         return 0;
     if (l->work != NULL)
         return (uint64_t)(uintptr_t)l->work;
-    return resident->decoded != NULL ? resident->device->backend->memory_native(resident->decoded)
-                                     : 0;
+    return resident->decoded != NULL && l->rows > SHARED_NOT
+               ? resident->device->backend->memory_native(resident->decoded)
+               : 0;
 }
 
 wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,

@@ -353,6 +353,8 @@ void support_products_wide(const struct wcodec_backend *backend, struct wcodec_d
 {
     static const uint64_t vectors[] = {33, 64, 65, 128, 250, 300, 520},
                           shapes[][3] = {{17000, 1300, 40},
+                                         {2048, 16384, 20}, /* large: so few are for them, too */
+
                                          {17000, 1296, 100},
                                          {17000, 1300, 250},
                                          {300, 7000, 250}};

@@ -32,10 +32,11 @@ static void check_groups(const struct wcodec_gpu_wide *l, const struct wcodec_fi
                    clusters = (tall + a->shares - 1) / a->shares,
                    blocks = (a->product.vectors + a->vectors - 1) / a->vectors;
     uint8_t *taken = calloc(blocks * tall, parts);
+    const uint32_t groups = clusters * blocks * size;
     assert_non_null(taken);
-    assert_int_equal(l->cluster, size);
-    assert_int_equal(l->groups, clusters * blocks * size);
-    for (uint32_t group = 0; group < l->groups; group++) {
+    assert_int_equal(l->cluster, a->groups != 0 ? 1 : size);
+    assert_true(a->groups == 0 ? l->groups == groups : a->groups == groups && l->groups >= groups);
+    for (uint32_t group = 0; group < groups; group++) {
         const uint32_t cluster = group / size, rank = group % size, block = cluster / clusters,
                        rows = cluster % clusters * a->shares + rank / parts;
         if (rows < tall)
@@ -44,6 +45,27 @@ static void check_groups(const struct wcodec_gpu_wide *l, const struct wcodec_fi
     for (uint32_t i = 0; i < blocks * tall * parts; i++)
         assert_int_equal(taken[i], 1);
     free(taken);
+}
+
+/* What parts that are no cluster have of each other is in the room, behind x, and what makes x
+ * ready has a thread for each counter. */
+static void check_joined(const struct wcodec_gpu_wide *l, const struct wcodec_product *p,
+                         const struct wcodec_gpu_wide_limits *limits)
+{
+    const struct wcodec_wide_launch *a = &l->arguments;
+    const uint64_t blocks = (a->product.vectors + a->vectors - 1) / a->vectors,
+                   items = a->groups / a->product.parts,
+                   sums = (uint64_t)a->groups * WCODEC_WIDE_ROWS * a->vectors * 4;
+    assert_int_equal(a->shares, 1);
+    assert_true(a->vectors <= WCODEC_WIDE_JOINED);
+    assert_true(a->sums >= a->blocks + blocks * a->block_size && a->sums % 16 == 0);
+    assert_true(a->counters >= a->sums + sums);
+    assert_int_equal(a->counts, items * WCODEC_WIDE_BANDS);
+    assert_true(a->counters + 4 * (uint64_t)a->counts <= p->room + p->room_size);
+    assert_true(a->counts <= l->x_groups * WCODEC_WIDE_X_THREADS);
+    /* Parts that wait for others would all have to run at a time: none does, but one turn it is
+     * where there are parts. */
+    assert_true(a->product.parts == 1 || l->groups <= limits->clusters[1]);
 }
 
 static void check_launch(const struct wcodec_gpu_wide *l, const struct wcodec_product *p,
@@ -64,8 +86,12 @@ static void check_launch(const struct wcodec_gpu_wide *l, const struct wcodec_pr
     assert_int_equal(l->threads, WCODEC_WIDE_THREADS(row->helpers));
     assert_int_equal(a->blocks, p->room);
     assert_true(blocks * a->block_size <= p->room_size);
-    assert_true(l->x_groups >= 1 && (uint64_t)(l->x_groups - 1) * WCODEC_WIDE_X_THREADS <
-                                        blocks * row->vectors * f->across * 4);
+    assert_true(l->x_groups >= 1 &&
+                ((uint64_t)(l->x_groups - 1) * WCODEC_WIDE_X_THREADS <
+                     blocks * row->vectors * f->across * 4 ||
+                 (uint64_t)(l->x_groups - 1) * WCODEC_WIDE_X_THREADS < a->counts));
+    if (a->groups != 0)
+        check_joined(l, p, limits);
     /* A work-group of 32 registers a thread that makes x ready has room beside one of these. */
     if (row->vectors < 256) {
         assert_true(l->shared + 1024 <= limits->shared);
@@ -120,7 +146,8 @@ static void test_divided(void **state)
 static void test_taken(void **state)
 {
     const struct wcodec_fixed f = matrix_of(4096, 1000, 2, 4);
-    const uint64_t least = 64 * 8 * WCODEC_FIXED_COLUMNS * 2;
+    const struct wcodec_fixed large = matrix_of(8192, 4096, 2, 4);
+    const uint64_t least = 32 * 8 * WCODEC_FIXED_COLUMNS * 2;
     struct wcodec_product p = {.fixed = &f, .vectors = 64, .room = 256, .room_size = least};
     (void)state;
     assert_true(wcodec_gpu_takes_wide(&p));
@@ -136,26 +163,37 @@ static void test_taken(void **state)
     p.transposed = false;
     p.room = 0;
     assert_false(wcodec_gpu_takes_wide(&p));
+    p.room = 256;
+    p.room_size = wcodec_gpu_wide_room(&large, 17);
+    p.fixed = &large;
+    p.vectors = 17;
+    assert_true(wcodec_gpu_takes_wide(&p));
+    p.vectors = 16;
+    assert_false(wcodec_gpu_takes_wide(&p));
 }
 
-/* The room that is asked for takes all vectors in launches of as many as kernels have. */
+/* The room that is asked for takes all vectors in launches of as many as kernels have; that of
+ * large matrices for few also sums of as many work-groups as an H200 runs. */
 static void test_room(void **state)
 {
     static const struct {
-        uint64_t rows, columns, most;
-    } shapes[] = {{300, 7000, 128},  {4096, 4096, 128},  {8191, 4096, 128},  {4096, 8192, 256},
-                  {8192, 4096, 256}, {14336, 4096, 256}, {4096, 14336, 256}, {8192, 4095, 128}};
+        uint64_t rows, columns, least, most;
+    } shapes[] = {{300, 7000, 33, 128},   {4096, 4096, 33, 128}, {8191, 4096, 33, 128},
+                  {4096, 8192, 17, 256},  {8192, 4096, 17, 256}, {14336, 4096, 17, 256},
+                  {4096, 14336, 17, 256}, {8192, 4095, 33, 128}};
     (void)state;
     for (unsigned i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const struct wcodec_fixed f = matrix_of(shapes[i].rows, shapes[i].columns, 2 + i % 2, 3);
-        const uint64_t each = f.across * WCODEC_FIXED_COLUMNS * 2;
-        assert_int_equal(wcodec_gpu_wide_room(&f, 32), 0);
-        assert_int_equal(wcodec_gpu_wide_room(&f, 33), 64 * each);
-        assert_int_equal(wcodec_gpu_wide_room(&f, 64), 64 * each);
+        const uint64_t each = f.across * WCODEC_FIXED_COLUMNS * 2,
+                       sums = shapes[i].least < 33 ? (uint64_t)132 * WCODEC_WIDE_ROWS * 4 : 0,
+                       least = shapes[i].least, most = shapes[i].most;
+        assert_int_equal(wcodec_gpu_wide_room(&f, least - 1), 0);
+        assert_true(wcodec_gpu_wide_room(&f, least) >= (least < 33 ? 32 : 64) * (each + sums));
+        assert_true(wcodec_gpu_wide_room(&f, 64) >= 64 * (each + sums));
         assert_int_equal(wcodec_gpu_wide_room(&f, 65), 128 * each);
-        assert_true(wcodec_gpu_wide_room(&f, shapes[i].most) != 0);
-        assert_int_equal(wcodec_gpu_wide_room(&f, shapes[i].most + 1), 0);
-        for (uint64_t v = 33; v <= shapes[i].most; v += 31)
+        assert_true(wcodec_gpu_wide_room(&f, most) != 0);
+        assert_int_equal(wcodec_gpu_wide_room(&f, most + 1), 0);
+        for (uint64_t v = least; v <= most; v += 31)
             check_product(&f, v, wcodec_gpu_wide_room(&f, v), &devices[0]);
     }
 }
@@ -165,11 +203,13 @@ static void test_shapes(void **state)
 {
     static const struct {
         uint64_t rows, columns, vectors;
-        uint32_t kernel, groups, parts;
-    } expected[] = {{4096, 4096, 64, WCODEC_WIDE_wide11_64, 96, 3},
-                    {4096, 14336, 128, WCODEC_WIDE_wide11_128, 96, 3},
-                    {8192, 8192, 64, WCODEC_WIDE_wide11_64, 128, 2},
-                    {14336, 4096, 256, WCODEC_WIDE_wide11_256, 112, 1}};
+        uint32_t kernel, groups, parts, with_tiles;
+    } expected[] = {{4096, 4096, 64, WCODEC_WIDE_wide11_64, 96, 3, 0},
+                    {4096, 14336, 128, WCODEC_WIDE_wide11_128, 96, 3, 0},
+                    {4096, 14336, 64, WCODEC_WIDE_wide11_64, 132, 4, 128},
+                    {8192, 8192, 64, WCODEC_WIDE_wide11_64, 132, 2, 128},
+                    {14336, 4096, 32, WCODEC_WIDE_wide11_32, 132, 1, 112},
+                    {14336, 4096, 256, WCODEC_WIDE_wide11_256, 112, 1, 0}};
     (void)state;
     for (unsigned i = 0; i < sizeof expected / sizeof *expected; i++) {
         const struct wcodec_fixed f = matrix_of(expected[i].rows, expected[i].columns, 2, 4);
@@ -183,6 +223,7 @@ static void test_shapes(void **state)
         assert_int_equal(l.kernel, expected[i].kernel);
         assert_int_equal(l.groups, expected[i].groups);
         assert_int_equal(l.arguments.product.parts, expected[i].parts);
+        assert_int_equal(l.arguments.groups, expected[i].with_tiles);
     }
 }
 
