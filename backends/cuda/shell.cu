@@ -178,8 +178,7 @@ extern "C" __global__ void __launch_bounds__(32 * WCODEC_INT8_WARPS, 4)
         wcodec_##name(const __grid_constant__ wcodec_coder_launch launch) \
     { \
         struct wcodec_warp warp; \
-        wcodec_coder_tiles_kernel(wcodec_coder_kind_of(element_log2, raw, profile), &warp, \
-                                  &launch); \
+        wcodec_coder_row_kernel(wcodec_coder_kind_of(element_log2, raw, profile), &warp, &launch); \
     }
 #define WCODEC_TILE_STEP(name, step, groups) \
     extern "C" __global__ void __launch_bounds__(256, groups) \

@@ -26,7 +26,7 @@ static void run(struct wcodec_warp *warp, const void *argument)
     switch (l->kernel) {
 #define WCODEC_TILE_ENCODER(name, element_log2, raw, profile) \
     case WCODEC_TILE_ENCODER_##name: \
-        wcodec_coder_tiles_kernel(wcodec_coder_kind_of(element_log2, raw, profile), warp, a); \
+        wcodec_coder_row_kernel(wcodec_coder_kind_of(element_log2, raw, profile), warp, a); \
         break;
 #define WCODEC_TILE_STEP(name, step, groups) \
     case WCODEC_TILE_ENCODER_##name: \

@@ -49,8 +49,7 @@
  *                                work-group of how many
  *   wcodec_ballot(warp, condition), wcodec_any(), wcodec_all()  collective
  *   wcodec_shuffle(warp, v, from)   what lane `from` has; collective
- *   wcodec_swap(warp, v, mask)   what the lane has whose number differs in these bits; collective;
- *                                not of OpenCL but NVIDIA's
+ *   wcodec_swap(warp, v, mask)   what the lane has whose number differs in these bits; collective
  *   wcodec_add_lanes(warp, v)    the sum over the lanes; collective
  *   wcodec_sync_warp(warp)       memory order among the lanes; collective
  *   wcodec_sync_group(warp)      barrier of the work-group

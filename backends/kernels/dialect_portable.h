@@ -102,6 +102,11 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_shuffle(struct wcodec_warp *warp, uint32_
     return warp->exchange[warp->other + from % 32];
 }
 
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_swap(struct wcodec_warp *warp, uint32_t v, uint32_t mask)
+{
+    return wcodec_shuffle(warp, v, warp->lane ^ mask);
+}
+
 /* Addresses of shared memory are offsets. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_shared_base(const struct wcodec_warp *warp)
 {

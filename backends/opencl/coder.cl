@@ -147,7 +147,9 @@ WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint
     l.positions += (ulong)positions;
     l.values += (ulong)values;
     barrier(CLK_LOCAL_MEM_FENCE);
-#if WCODEC_CODER <= 1
+#if WCODEC_CODER == 0
+    wcodec_coder_row_kernel(WCODEC_CODER_KIND, &warp, &l);
+#elif WCODEC_CODER == 1
     wcodec_coder_tiles_kernel(WCODEC_CODER_KIND, &warp, &l);
 #elif WCODEC_CODER == 2
     wcodec_coder_sums_kernel(WCODEC_CODER_KIND, &warp, &l);
