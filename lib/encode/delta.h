@@ -26,7 +26,8 @@ wcodec_status wcodec_delta_code(wcodec_context *context,
                                 const struct wcodec_delta_base *base, struct wcodec_coded *coded,
                                 wcodec_error *err);
 
-/* Streams of sparse tiles, one after the other, and sizes and checks of each tile's. */
+/* Streams of sparse tiles, one after the other, and sizes and checks of each tile's: a tile that is
+ * as before has a size of 0. */
 struct wcodec_delta_streams {
     struct wcodec_coded_tile *tiles; /* zeros; of each tile of the tensor */
     uint64_t size;
@@ -38,8 +39,8 @@ struct wcodec_delta_streams {
  * wcodec_delta_tile_log2(), and codes what differs. */
 struct wcodec_delta_found {
     struct wcodec_delta_counts counts[2]; /* by zigzag numbers, and by XOR; zeros: all is equal */
-    /* Of each tile: elements that differ, few enough, and wcodec_delta_result(). Where anything
-     * does they are there when code() has been called. */
+    /* Of each tile: elements that differ, few enough and none if `counts` has none, and
+     * wcodec_delta_result(). Where anything does they are there when code() has been called. */
     const uint32_t *changed;
     const uint32_t *results;
     void *opaque;

@@ -113,6 +113,15 @@ static void note_hash(const struct wcodec_sync_hashes *to, uint64_t tensor, uint
     to->wanted[tensor] = 0;
 }
 
+/* Does anything differ, by the classes that were counted? */
+static bool is_any_counted(const struct comparing *k)
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < WCODEC_CHANGES_GAPS; i++)
+        any |= k->found.counts[0].gaps[i];
+    return any != 0;
+}
+
 /* What the host makes of that, while the device may be coding; both hashes also where much differs.
  * To wake other threads for it would take longer. */
 static wcodec_status add_up(struct comparing *k, wcodec_error *err)
@@ -120,7 +129,7 @@ static wcodec_status add_up(struct comparing *k, wcodec_error *err)
     const unsigned log2 = k->d.element_log2;
     const uint8_t *at = k->head + k->work.counts;
     uint64_t old = 0, new = 0;
-    bool sparse = true;
+    bool sparse = true, any = false;
     for (uint64_t i = 0; i < k->d.tiles; i++) {
         const uint64_t count = wcodec_delta_tile_elements(&k->d, i);
         struct wcodec_changed_tile tile;
@@ -129,6 +138,7 @@ static wcodec_status add_up(struct comparing *k, wcodec_error *err)
             sparse && wcodec_delta_is_sparse(count, tile.count) && tile.count <= k->changes.slot;
         k->results[i] = wcodec_delta_result(tile.sum, count << log2);
         k->changed[i] = tile.count;
+        any = any || tile.count != 0;
         old += tile.base_sum;
         new += tile.sum;
     }
@@ -136,8 +146,11 @@ static wcodec_status add_up(struct comparing *k, wcodec_error *err)
               wcodec_linear_hash(old, k->d.elements << log2));
     note_hash(&k->coder->after_hashes, k->new_tensor,
               wcodec_linear_hash(new, k->d.elements << log2));
-    return sparse ? WCODEC_OK
-                  : wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "much of it has changed");
+    if (!sparse)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "much of it has changed");
+    return any == is_any_counted(k)
+               ? WCODEC_OK
+               : wcodec_save_computes_wrongly("other elements differ than are counted", err);
 }
 
 /* Classes, by which it is coded before the rest is looked at; where there is nothing to code, the
@@ -145,16 +158,14 @@ static wcodec_status add_up(struct comparing *k, wcodec_error *err)
 static wcodec_status take_tally(struct comparing *k, wcodec_error *err)
 {
     struct wcodec_delta_found *f = &k->found;
-    uint64_t full, any = 0;
+    uint64_t full;
     for (unsigned by_xor = 0; by_xor < 2; by_xor++) {
         take_classes(k, 0, WCODEC_CHANGES_GAPS, f->counts[by_xor].gaps);
         take_classes(k, by_xor ? WCODEC_CHANGES_XOR : WCODEC_CHANGES_ZIGZAG, WCODEC_CHANGES_VALUES,
                      f->counts[by_xor].values);
     }
     take_classes(k, WCODEC_CHANGES_FULL, 1, &full);
-    for (unsigned i = 0; i < WCODEC_CHANGES_GAPS; i++)
-        any |= f->counts[0].gaps[i];
-    return full != 0 || any == 0 ? add_up(k, err) : WCODEC_OK;
+    return full != 0 || !is_any_counted(k) ? add_up(k, err) : WCODEC_OK;
 }
 
 /* Both codes, as they are written and as they are read. */
@@ -253,15 +264,18 @@ static wcodec_status take_sizes(struct comparing *k, struct wcodec_delta_streams
 {
     struct wcodec_coded_total total;
     uint64_t sum = 0;
+    bool right = true;
     memcpy(&total, k->head + k->work.total, sizeof total);
     memcpy(streams->tiles, k->head + k->work.coded, (size_t)k->d.tiles * sizeof *streams->tiles);
-    for (uint64_t i = 0; i < k->d.tiles; i++)
+    for (uint64_t i = 0; i < k->d.tiles; i++) {
         sum += streams->tiles[i].size;
+        right = right && (k->changed[i] != 0 || streams->tiles[i].size == 0);
+    }
     streams->size = sum;
     if (total.wrong != 0)
         return wcodec_save_computes_wrongly("streams do not decode to what was found to differ",
                                             err);
-    return sum == total.size && sum <= k->most
+    return right && sum == total.size && sum <= k->most
                ? WCODEC_OK
                : wcodec_save_computes_wrongly("streams have other sizes than they can have", err);
 }
