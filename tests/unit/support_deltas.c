@@ -18,7 +18,8 @@ enum {
     TILES_MOST = 70,
     ALIGNMENT = 256,
     CODES = 2 * 2 * WCODEC_PATCH_CODE,
-    DAMAGES = 12
+    DAMAGES = 12,
+    PLACED = 4 * 32 + 3
 };
 
 struct deltas {
@@ -366,24 +367,19 @@ static void check_streams(struct deltas *d, struct changes *x)
     free(got);
 }
 
-static void check_changes(struct deltas *d)
+/* One element in `one_in` differs, of all tiles or of every second one. */
+static void check_tensor(struct deltas *d, const struct wcodec_tensor_changes *c, uint64_t one_in,
+                         bool all)
 {
-    const uint64_t r = support_random(&d->seed), one_in = (uint64_t)1 << (r >> 8) % 9;
-    struct changes x = {.c = {.element_log2 = r & 3,
-                              .tile_log2 = (uint8_t)(12 + (r >> 2 & 1)),
-                              .slot = 8u << (r >> 16) % 10,
-                              .elements_at = 16 * (r >> 24 & 7),
-                              .base_at = 16 * (r >> 28 & 7),
-                              .xor_values = r >> 3 & 1,
-                              .count = 1 + (r >> 32) % (r >> 30 & 3 ? 20000 : 40)}};
-    const unsigned log2 = x.c.element_log2;
-    const uint64_t size = x.c.count << log2;
+    struct changes x = {.c = *c};
+    const unsigned log2 = c->element_log2;
+    const uint64_t size = c->count << log2;
     x.base = random_bytes(d, size);
     x.elements = malloc((size_t)size + 8);
     assert_non_null(x.elements);
     memcpy(x.elements, x.base, (size_t)size);
-    for (uint64_t i = 0; i < x.c.count; i++)
-        if (support_random(&d->seed) % one_in == 0 && (r >> 60 == 0 || i >> 12 & 1))
+    for (uint64_t i = 0; i < c->count; i++)
+        if (support_random(&d->seed) % one_in == 0 && (all || i >> 12 & 1))
             wcodec_delta_store(x.elements, i, log2,
                                wcodec_delta_load(x.base, i, log2) +
                                    (support_random(&d->seed) >> support_random(&d->seed) % 64));
@@ -401,6 +397,28 @@ static void check_changes(struct deltas *d)
     free(x.area);
     free(x.elements);
     free(x.base);
+}
+
+static void check_changes(struct deltas *d)
+{
+    const uint64_t r = support_random(&d->seed);
+    const struct wcodec_tensor_changes c = {.element_log2 = r & 3,
+                                            .tile_log2 = (uint8_t)(12 + (r >> 2 & 1)),
+                                            .slot = 8u << (r >> 16) % 10,
+                                            .elements_at = 16 * (r >> 24 & 7),
+                                            .base_at = 16 * (r >> 28 & 7),
+                                            .xor_values = r >> 3 & 1,
+                                            .count = 1 + (r >> 32) % (r >> 30 & 3 ? 20000 : 40)};
+    check_tensor(d, &c, (uint64_t)1 << (r >> 8) % 9, r >> 60 == 0);
+}
+
+/* More tiles than a work-group has lanes: several of them have their places from one lane, after
+ * those of other warps. */
+static void check_places(struct deltas *d, uint64_t tiles)
+{
+    const struct wcodec_tensor_changes c = {
+        .tile_log2 = 12, .slot = 16, .count = (tiles << 12) - 5};
+    check_tensor(d, &c, 600, true);
 }
 
 /* Of which tiles one element in `one_in` differs, by a little or by anything. */
@@ -573,6 +591,7 @@ void support_deltas(const struct wcodec_backend *backend, struct wcodec_device *
     check_linear(&d, 1 << 17);
     for (unsigned i = 0; i < tensors; i++)
         check_changes(&d);
+    check_places(&d, PLACED);
     assert_true(tensors < 40 || d.changed > 1000);
     for (unsigned i = 0; i < tensors; i++) {
         struct wcodec_patched_tile made[TILES_MOST];
