@@ -289,12 +289,12 @@ static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, s
         status = plan_launches(b, s, &parts, err);
     if (status != WCODEC_OK)
         return status;
-    cl_int result =
-        d->cl->clEnqueueWriteBuffer(q->queue, b->buffers.block, CL_FALSE, (size_t)s->block,
-                                    (size_t)s->plan.size, s->plan.block, 0, NULL, NULL);
+    cl_int result = d->cl->clEnqueueWriteBuffer(wcodec_opencl_use(q), b->buffers.block, CL_FALSE,
+                                                (size_t)s->block, (size_t)s->plan.size,
+                                                s->plan.block, 0, NULL, NULL);
     if (result == CL_SUCCESS && parts > 0)
-        result = d->cl->clEnqueueWriteBuffer(q->queue, b->buffers.block, CL_FALSE, (size_t)s->parts,
-                                             parts, s->host_parts, 0, NULL, NULL);
+        result = d->cl->clEnqueueWriteBuffer(wcodec_opencl_use(q), b->buffers.block, CL_FALSE,
+                                             (size_t)s->parts, parts, s->host_parts, 0, NULL, NULL);
     return result == CL_SUCCESS ? WCODEC_OK
                                 : wcodec_opencl_fail(d, result, "clEnqueueWriteBuffer", err);
 }
@@ -310,7 +310,7 @@ static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *b, wcode
     if (status != WCODEC_OK)
         return status;
     cl_int result =
-        d->cl->clEnqueueFillBuffer(q->queue, b->buffers.block, &zero, sizeof zero,
+        d->cl->clEnqueueFillBuffer(wcodec_opencl_use(q), b->buffers.block, &zero, sizeof zero,
                                    (size_t)b->faults, 4 * (size_t)b->tiles, 0, NULL, NULL);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueFillBuffer", err);
@@ -436,7 +436,7 @@ wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *q, struct wcodec_b
             call = "clSetKernelArg";
             result = set_arguments(b, l);
             if (result == CL_SUCCESS)
-                result = wcodec_opencl_enqueue(d, q->queue, l->kernel, l->plan.groups,
+                result = wcodec_opencl_enqueue(d, wcodec_opencl_use(q), l->kernel, l->plan.groups,
                                                l->plan.threads, asked ? &b->ended : NULL, &call);
         }
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, call, err);
@@ -465,8 +465,8 @@ static wcodec_status read_faults(struct wcodec_queue *q, const struct wcodec_bat
     if (f == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the results of %llu tiles",
                              (unsigned long long)b->tiles);
-    const cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->buffers.block, CL_TRUE,
-                                                     (size_t)b->faults, size, f, 0, NULL, NULL);
+    const cl_int result = d->cl->clEnqueueReadBuffer(
+        wcodec_opencl_use(q), b->buffers.block, CL_TRUE, (size_t)b->faults, size, f, 0, NULL, NULL);
     if (result != CL_SUCCESS) {
         wcodec_opencl_release(d->host, f);
         return wcodec_opencl_fail(d, result, "clEnqueueReadBuffer", err);
@@ -488,7 +488,7 @@ static cl_int clear_failed(struct wcodec_queue *q, const struct wcodec_batch *b,
         results[i] = wcodec_gpu_plan_result(job, fault);
         fault += job->count;
         if (results[i].fault != WCODEC_TILE_OK)
-            result = cl->clEnqueueFillBuffer(q->queue, job->memory->buffer, &zero, 1,
+            result = cl->clEnqueueFillBuffer(wcodec_opencl_use(q), job->memory->buffer, &zero, 1,
                                              (size_t)job->destination,
                                              (size_t)wcodec_job_bytes(job), 0, NULL, NULL);
     }

@@ -83,7 +83,7 @@ wcodec_status wcodec_opencl_buffers_take(struct wcodec_device *d, uint64_t size,
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_opencl_buffers_map_flag(const struct wcodec_queue *q,
+wcodec_status wcodec_opencl_buffers_map_flag(struct wcodec_queue *q,
                                              struct wcodec_opencl_buffers *r, wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
@@ -91,12 +91,12 @@ wcodec_status wcodec_opencl_buffers_map_flag(const struct wcodec_queue *q,
     if (r->asked)
         return WCODEC_OK;
     if (r->word != NULL)
-        result = d->cl->clEnqueueUnmapMemObject(q->queue, r->flags[!r->turn],
+        result = d->cl->clEnqueueUnmapMemObject(wcodec_opencl_use(q), r->flags[!r->turn],
                                                 (void *)(uintptr_t)r->word, 0, NULL, NULL);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueUnmapMemObject", err);
-    r->word = d->cl->clEnqueueMapBuffer(q->queue, r->flags[r->turn], CL_FALSE, CL_MAP_READ, 0,
-                                        sizeof *r->word, 0, NULL, NULL, &result);
+    r->word = d->cl->clEnqueueMapBuffer(wcodec_opencl_use(q), r->flags[r->turn], CL_FALSE,
+                                        CL_MAP_READ, 0, sizeof *r->word, 0, NULL, NULL, &result);
     if (result != CL_SUCCESS) {
         r->word = NULL;
         return wcodec_opencl_fail(d,

@@ -171,6 +171,7 @@ wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned
     d->memory = listing.memory > 0 ? listing.memory : UINT64_MAX;
     d->alone = fails_with_two_launches(s, i);
     pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->gate, NULL);
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
                                                 (cl_context_properties)d->id->platform, 0};
     wcodec_status status;
@@ -187,6 +188,7 @@ wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned
     status = wcodec_opencl_program_open(d, err);
     if (status != WCODEC_OK)
         goto release_queue;
+    d->gated = d->variant == WCODEC_VARIANT_NVIDIA;
     *device = d;
     return WCODEC_OK;
 release_queue:
@@ -194,6 +196,7 @@ release_queue:
 release_context:
     d->cl->clReleaseContext(d->context);
 free_device:
+    pthread_mutex_destroy(&d->gate);
     pthread_mutex_destroy(&d->lock);
     wcodec_opencl_release(s->host, d);
     if (status == WCODEC_ERROR_DEVICE) { /* never opened: another may be taken */
@@ -216,6 +219,7 @@ void wcodec_opencl_device_close(struct wcodec_device *d)
     wcodec_opencl_program_close(d);
     d->cl->clReleaseCommandQueue(d->queue);
     d->cl->clReleaseContext(d->context);
+    pthread_mutex_destroy(&d->gate);
     pthread_mutex_destroy(&d->lock);
     wcodec_opencl_release(d->host, d);
 }

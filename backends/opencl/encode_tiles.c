@@ -104,7 +104,7 @@ static wcodec_status make(const struct wcodec_device *d, unsigned kernel,
     const struct wcodec_tile_encoder_row row = row_of(kernel);
     const struct wcodec_gpu_tiles_form form = form_of(d);
     char more[250];
-    cl_int result;
+    cl_int result = CL_SUCCESS;
     const int n =
         snprintf(more, sizeof more,
                  " -DWCODEC_CODER=%u -DWCODEC_CODER_ELEMENT_LOG2=%u"
@@ -120,13 +120,13 @@ static wcodec_status make(const struct wcodec_device *d, unsigned kernel,
     if (status != WCODEC_OK)
         return status;
     const bool warps = has_warps(d, &c->program);
-    result = CL_SUCCESS;
     if (warps)
-        c->kernel = d->cl->clCreateKernel(c->program.program, "wcodec_coder", &result);
-    if (warps && result == CL_SUCCESS)
+        c->kernels[0] = d->cl->clCreateKernel(c->program.program, "wcodec_coder", &result);
+    c->kernel_count = warps && result == CL_SUCCESS;
+    if (c->kernel_count != 0)
         return WCODEC_OK;
     d->cl->clReleaseProgram(c->program.program);
-    *c = (struct wcodec_opencl_coder){.kernel = NULL};
+    *c = (struct wcodec_opencl_coder){.kernel_count = 0};
     return warps ? wcodec_opencl_fail(d, result, "clCreateKernel", err)
                  : d->host->fail(err, WCODEC_ERROR_BACKEND,
                                  "its sub-groups have less than 32 work-items");
@@ -136,11 +136,11 @@ void wcodec_opencl_encoders_close(struct wcodec_device *d)
 {
     for (unsigned k = 0; k < WCODEC_OPENCL_CODERS; k++) {
         struct wcodec_opencl_coder *c = &d->coders[k];
-        if (c->kernel != NULL) {
-            d->cl->clReleaseKernel(c->kernel);
+        while (c->kernel_count > 0)
+            d->cl->clReleaseKernel(c->kernels[--c->kernel_count]);
+        if (c->program.program != NULL)
             d->cl->clReleaseProgram(c->program.program);
-        }
-        *c = (struct wcodec_opencl_coder){.kernel = NULL};
+        *c = (struct wcodec_opencl_coder){.kernel_count = 0};
     }
 }
 
@@ -151,7 +151,7 @@ static wcodec_status find(struct wcodec_device *d, unsigned kernel, wcodec_error
     if (d->coders_failed)
         return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
                              "the device's compiler does not take the kernels that code");
-    if (d->coders[kernel].kernel != NULL)
+    if (d->coders[kernel].program.program != NULL)
         return WCODEC_OK;
     const wcodec_status status = make(d, kernel, &d->coders[kernel], &own);
     if (status == WCODEC_OK)
@@ -165,11 +165,10 @@ static wcodec_status find(struct wcodec_device *d, unsigned kernel, wcodec_error
     return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%s", own.text);
 }
 
-static cl_int enqueue(const struct wcodec_queue *q, const struct wcodec_opencl_coder_launch *l,
-                      const char **call)
+static cl_int enqueue(struct wcodec_queue *q, cl_kernel kernel,
+                      const struct wcodec_opencl_coder_launch *l, const char **call)
 {
     const struct wcodec_device *d = q->device;
-    cl_kernel kernel = d->coders[l->kernel].kernel;
     cl_int result = CL_SUCCESS;
     *call = "clSetKernelArg";
     for (unsigned i = 0; i < l->buffer_count && result == CL_SUCCESS; i++)
@@ -179,26 +178,55 @@ static cl_int enqueue(const struct wcodec_queue *q, const struct wcodec_opencl_c
     if (result == CL_SUCCESS)
         result = d->cl->clSetKernelArg(kernel, l->buffer_count + 1, l->shared > 16 ? l->shared : 16,
                                        NULL);
-    if (result == CL_SUCCESS)
-        result = wcodec_opencl_enqueue(d, q->queue, kernel, l->groups, l->threads, NULL, call);
+    if (result != CL_SUCCESS)
+        return result;
+    wcodec_opencl_enter(q->device);
+    result =
+        wcodec_opencl_enqueue(d, wcodec_opencl_use(q), kernel, l->groups, l->threads, NULL, call);
+    wcodec_opencl_leave(q->device);
     return result;
+}
+
+/* A kernel for this thread alone. */
+static wcodec_status take_kernel(struct wcodec_device *d, unsigned number, cl_kernel *kernel,
+                                 wcodec_error *err)
+{
+    struct wcodec_opencl_coder *c = &d->coders[number];
+    cl_int result = CL_SUCCESS;
+    wcodec_opencl_lock(&d->lock);
+    wcodec_status status = find(d, number, err);
+    if (status == WCODEC_OK && c->kernel_count > 0)
+        *kernel = c->kernels[--c->kernel_count];
+    else if (status == WCODEC_OK)
+        *kernel = d->cl->clCreateKernel(c->program.program, "wcodec_coder", &result);
+    pthread_mutex_unlock(&d->lock);
+    return result == CL_SUCCESS ? status : wcodec_opencl_fail(d, result, "clCreateKernel", err);
+}
+
+static void give_kernel(struct wcodec_device *d, unsigned number, cl_kernel kernel)
+{
+    struct wcodec_opencl_coder *c = &d->coders[number];
+    wcodec_opencl_lock(&d->lock);
+    const bool kept = c->kernel_count < WCODEC_OPENCL_CODER_KERNELS;
+    if (kept)
+        c->kernels[c->kernel_count++] = kernel;
+    pthread_mutex_unlock(&d->lock);
+    if (!kept)
+        d->cl->clReleaseKernel(kernel);
 }
 
 wcodec_status wcodec_opencl_coder_enqueue(struct wcodec_queue *q,
                                           const struct wcodec_opencl_coder_launch *l,
                                           wcodec_error *err)
 {
-    struct wcodec_device *d = q->device;
+    cl_kernel kernel = NULL;
     const char *call;
-    pthread_mutex_lock(&d->lock);
-    wcodec_status status = find(d, l->kernel, err);
-    if (status == WCODEC_OK) {
-        const cl_int result = enqueue(q, l, &call);
-        if (result != CL_SUCCESS)
-            status = wcodec_opencl_fail(d, result, call, err);
-    }
-    pthread_mutex_unlock(&d->lock);
-    return status;
+    const wcodec_status status = take_kernel(q->device, l->kernel, &kernel, err);
+    if (status != WCODEC_OK)
+        return status;
+    const cl_int result = enqueue(q, kernel, l, &call);
+    give_kernel(q->device, l->kernel, kernel);
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(q->device, result, call, err);
 }
 
 /* Launches of one tensor, which have the same buffers. */
@@ -244,7 +272,9 @@ static wcodec_status check_device(const struct wcodec_device *d, wcodec_error *e
 
 wcodec_status wcodec_opencl_coders_flush(const struct wcodec_queue *q, wcodec_error *err)
 {
+    wcodec_opencl_enter(q->device);
     const cl_int result = q->device->cl->clFlush(q->queue);
+    wcodec_opencl_leave(q->device);
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(q->device, result, "clFlush", err);
 }
 

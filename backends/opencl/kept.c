@@ -224,7 +224,7 @@ wcodec_status wcodec_opencl_keep(struct wcodec_queue *q, const struct wcodec_job
     struct wcodec_device *d = q->device;
     struct wcodec_job job = *given;
     struct wcodec_kept *k = wcodec_opencl_allocate(d->host, sizeof *k);
-    struct launching on = {.kept = k, .queue = q->queue, .out = scratch->buffer};
+    struct launching on = {.kept = k, .queue = wcodec_opencl_use(q), .out = scratch->buffer};
     if (k == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for a tensor");
     *k = (struct wcodec_kept){.device = d, .gpu = {.host = d->host}};

@@ -64,7 +64,7 @@ void wcodec_opencl_set_close(struct wcodec_device *d, struct wcodec_opencl_kerne
     *s = (struct wcodec_opencl_kernel_set){.failed = s->failed};
 }
 
-wcodec_status wcodec_opencl_set_enqueue(const struct wcodec_queue *q,
+wcodec_status wcodec_opencl_set_enqueue(struct wcodec_queue *q,
                                         const struct wcodec_opencl_set_launch *l, wcodec_error *err)
 {
     struct wcodec_device *d = q->device;
@@ -77,6 +77,7 @@ wcodec_status wcodec_opencl_set_enqueue(const struct wcodec_queue *q,
     if (result == CL_SUCCESS)
         result = d->cl->clSetKernelArg(l->kernel, 4, l->shared, NULL);
     if (result == CL_SUCCESS)
-        result = wcodec_opencl_enqueue(d, q->queue, l->kernel, l->groups, l->threads, NULL, &call);
+        result = wcodec_opencl_enqueue(d, wcodec_opencl_use(q), l->kernel, l->groups, l->threads,
+                                       NULL, &call);
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, call, err);
 }

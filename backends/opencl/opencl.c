@@ -2,13 +2,16 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The OpenCL plugin: memory, queues, events, copies. Drivers start work when they see fit, so every
- * function that gives work flushes; but for decodings, behind which comes an event, or somebody who
- * waits. */
+ * function that gives work flushes; but for decodings and short copies, behind which comes a
+ * launch, an event, or somebody who waits. */
 #include "backends/opencl/opencl.h"
 
 #include <string.h>
 
-enum { PINNED_ALIGNMENT = 4096 };
+enum {
+    PINNED_ALIGNMENT = 4096,
+    LONG_COPY = 1 << 20 /* bytes that are under way while the host goes on */
+};
 
 wcodec_status wcodec_opencl_fail(const struct wcodec_device *device, cl_int result,
                                  const char *call, wcodec_error *err)
@@ -193,7 +196,7 @@ static wcodec_status queue_adopt(struct wcodec_device *d, uint64_t native,
     struct wcodec_queue *q = wcodec_opencl_allocate(d->host, sizeof *q);
     if (q == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for an OpenCL queue");
-    *q = (struct wcodec_queue){d, own, true};
+    *q = (struct wcodec_queue){.device = d, .queue = own, .adopted = true};
     *queue = q;
     return WCODEC_OK;
 }
@@ -206,26 +209,35 @@ static void queue_destroy(struct wcodec_queue *q)
     wcodec_opencl_release(d->host, q);
 }
 
-static wcodec_status given(const struct wcodec_queue *q, cl_int result, const char *call,
-                           wcodec_error *err)
+/* What was given, of so many bytes, begins now if that is many; else with what comes behind it. The
+ * gate, which it was given through, is left. */
+static wcodec_status given(const struct wcodec_queue *q, uint64_t size, cl_int result,
+                           const char *call, wcodec_error *err)
 {
-    if (result == CL_SUCCESS)
+    if (result == CL_SUCCESS && size >= LONG_COPY)
         result = q->device->cl->clFlush(q->queue);
+    wcodec_opencl_leave(q->device);
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(q->device, result, call, err);
 }
 
 static wcodec_status queue_wait(struct wcodec_queue *q, wcodec_error *err)
 {
-    const cl_int result = q->device->cl->clFinish(q->queue);
-    return result == CL_SUCCESS ? WCODEC_OK
-                                : wcodec_opencl_fail(q->device, result, "clFinish", err);
+    const char *call;
+    if (q->idle)
+        return WCODEC_OK;
+    const cl_int result = wcodec_opencl_finish(q, &call);
+    q->idle = result == CL_SUCCESS && !q->adopted; /* others may give work to a caller's */
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(q->device, result, call, err);
 }
 
 static wcodec_status queue_after(struct wcodec_queue *q, struct wcodec_event *event,
                                  wcodec_error *err)
 {
-    return given(q, q->device->cl->clEnqueueBarrierWithWaitList(q->queue, 1, &event->event, NULL),
-                 "clEnqueueBarrierWithWaitList", err);
+    wcodec_opencl_enter(q->device);
+    return given(
+        q, UINT64_MAX,
+        q->device->cl->clEnqueueBarrierWithWaitList(wcodec_opencl_use(q), 1, &event->event, NULL),
+        "clEnqueueBarrierWithWaitList", err);
 }
 
 static wcodec_status event_record(struct wcodec_queue *q, struct wcodec_event **event,
@@ -236,9 +248,10 @@ static wcodec_status event_record(struct wcodec_queue *q, struct wcodec_event **
     if (e == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for an OpenCL event");
     e->device = d;
-    wcodec_status status =
-        given(q, d->cl->clEnqueueMarkerWithWaitList(q->queue, 0, NULL, &e->event),
-              "clEnqueueMarkerWithWaitList", err);
+    wcodec_opencl_enter(q->device);
+    wcodec_status status = given(
+        q, UINT64_MAX, d->cl->clEnqueueMarkerWithWaitList(wcodec_opencl_use(q), 0, NULL, &e->event),
+        "clEnqueueMarkerWithWaitList", err);
     if (status != WCODEC_OK) {
         if (e->event != NULL)
             d->cl->clReleaseEvent(e->event);
@@ -281,8 +294,9 @@ static wcodec_status copy_in(struct wcodec_queue *q, struct wcodec_memory *to, u
 {
     if (size == 0)
         return WCODEC_OK;
-    return given(q,
-                 q->device->cl->clEnqueueWriteBuffer(q->queue, to->buffer, CL_FALSE,
+    wcodec_opencl_enter(q->device);
+    return given(q, size,
+                 q->device->cl->clEnqueueWriteBuffer(wcodec_opencl_use(q), to->buffer, CL_FALSE,
                                                      (size_t)to_offset, (size_t)size, from, 0, NULL,
                                                      NULL),
                  "clEnqueueWriteBuffer", err);
@@ -293,8 +307,9 @@ static wcodec_status copy_out(struct wcodec_queue *q, void *to, struct wcodec_me
 {
     if (size == 0)
         return WCODEC_OK;
-    return given(q,
-                 q->device->cl->clEnqueueReadBuffer(q->queue, from->buffer, CL_FALSE,
+    wcodec_opencl_enter(q->device);
+    return given(q, size,
+                 q->device->cl->clEnqueueReadBuffer(wcodec_opencl_use(q), from->buffer, CL_FALSE,
                                                     (size_t)from_offset, (size_t)size, to, 0, NULL,
                                                     NULL),
                  "clEnqueueReadBuffer", err);
@@ -306,8 +321,9 @@ static wcodec_status copy(struct wcodec_queue *q, struct wcodec_memory *to, uint
 {
     if (size == 0)
         return WCODEC_OK;
-    return given(q,
-                 q->device->cl->clEnqueueCopyBuffer(q->queue, from->buffer, to->buffer,
+    wcodec_opencl_enter(q->device);
+    return given(q, size,
+                 q->device->cl->clEnqueueCopyBuffer(wcodec_opencl_use(q), from->buffer, to->buffer,
                                                     (size_t)from_offset, (size_t)to_offset,
                                                     (size_t)size, 0, NULL, NULL),
                  "clEnqueueCopyBuffer", err);
@@ -319,8 +335,9 @@ static wcodec_status fill(struct wcodec_queue *q, struct wcodec_memory *to, uint
 {
     if (count == 0)
         return WCODEC_OK;
-    return given(q,
-                 q->device->cl->clEnqueueFillBuffer(q->queue, to->buffer, element,
+    wcodec_opencl_enter(q->device);
+    return given(q, count << element_log2,
+                 q->device->cl->clEnqueueFillBuffer(wcodec_opencl_use(q), to->buffer, element,
                                                     (size_t)1 << element_log2, (size_t)to_offset,
                                                     (size_t)(count << element_log2), 0, NULL, NULL),
                  "clEnqueueFillBuffer", err);

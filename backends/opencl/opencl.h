@@ -78,9 +78,13 @@ enum {
     WCODEC_OPENCL_CODERS = WCODEC_OPENCL_DELTAS + WCODEC_DELTA_KERNELS
 };
 
+/* Each thread that launches has a kernel of its own for as long as that takes: arguments are set
+ * outside the device's lock. */
+enum { WCODEC_OPENCL_CODER_KERNELS = 64 };
 struct wcodec_opencl_coder {
     struct wcodec_opencl_program program;
-    cl_kernel kernel; /* set and launched under the device's lock */
+    cl_kernel kernels[WCODEC_OPENCL_CODER_KERNELS]; /* that nobody has */
+    unsigned kernel_count;
 };
 
 /* Kernels in one program, of vectors.def or of search.def: set and launched under the device's
@@ -150,7 +154,9 @@ struct wcodec_device {
                    queue): its driver fails else */
     cl_mem(CL_API_CALL *create_nv)(cl_context, cl_mem_flags, cl_bitfield, size_t, void *,
                                    cl_int *); /* clCreateBufferNV; NULL if there is none */
-    pthread_mutex_t lock;                     /* of what follows */
+    bool gated; /* what gives work goes to the driver one call at a time: gate.c */
+    pthread_mutex_t gate;
+    pthread_mutex_t lock; /* of what follows */
     struct wcodec_opencl_program programs[WCODEC_KERNELS][WCODEC_OPENCL_FORMS];
     struct wcodec_opencl_product products[WCODEC_PRODUCTS];
     struct wcodec_opencl_product rows[WCODEC_ROWS_KERNELS];
@@ -182,9 +188,17 @@ struct wcodec_memory {
 
 struct wcodec_queue {
     struct wcodec_device *device;
-    cl_command_queue queue;
+    cl_command_queue queue; /* commands go to wcodec_opencl_use() */
     bool adopted;
+    bool idle; /* waited for, and given nothing since */
 };
+
+/* The driver's queue, for a command. */
+static inline cl_command_queue wcodec_opencl_use(struct wcodec_queue *q)
+{
+    q->idle = false;
+    return q->queue;
+}
 
 struct wcodec_event {
     struct wcodec_device *device;
@@ -202,6 +216,14 @@ wcodec_status wcodec_opencl_no_buffer(const struct wcodec_device *device, cl_int
 /* Zeroed memory of the host's allocator. */
 void *wcodec_opencl_allocate(const struct wcodec_host *host, size_t size);
 void wcodec_opencl_release(const struct wcodec_host *host, void *memory);
+
+/* Short calls of a gated device's driver, one at a time: gate.c. */
+void wcodec_opencl_enter(struct wcodec_device *device);
+void wcodec_opencl_leave(struct wcodec_device *device);
+/* Take a lock that is held for microseconds at most, by trying first. */
+void wcodec_opencl_lock(pthread_mutex_t *lock);
+/* Wait until a queue has ended. *call: the driver's function that failed, if one did. */
+cl_int wcodec_opencl_finish(const struct wcodec_queue *queue, const char **call);
 
 /* Devices: device.c. */
 wcodec_status wcodec_opencl_open(const struct wcodec_host *host,
@@ -259,7 +281,7 @@ bool wcodec_opencl_find_kernel(struct wcodec_device *device, unsigned kernel,
 wcodec_status wcodec_opencl_buffers_take(struct wcodec_device *device, uint64_t size,
                                          struct wcodec_opencl_buffers *buffers, wcodec_error *err);
 /* Map the word of the last decoding; it is there when the queue has ended. */
-wcodec_status wcodec_opencl_buffers_map_flag(const struct wcodec_queue *queue,
+wcodec_status wcodec_opencl_buffers_map_flag(struct wcodec_queue *queue,
                                              struct wcodec_opencl_buffers *buffers,
                                              wcodec_error *err);
 void wcodec_opencl_buffers_give(struct wcodec_device *device,
@@ -414,7 +436,7 @@ wcodec_status wcodec_opencl_set_find(struct wcodec_device *device,
                                      const struct wcodec_opencl_kernel_names *names,
                                      struct wcodec_opencl_kernel_set *set, wcodec_error *err);
 void wcodec_opencl_set_close(struct wcodec_device *device, struct wcodec_opencl_kernel_set *set);
-wcodec_status wcodec_opencl_set_enqueue(const struct wcodec_queue *queue,
+wcodec_status wcodec_opencl_set_enqueue(struct wcodec_queue *queue,
                                         const struct wcodec_opencl_set_launch *launch,
                                         wcodec_error *err);
 

@@ -190,7 +190,7 @@ static wcodec_status run(struct wcodec_queue *q, const struct wcodec_ensemble_ro
     pthread_mutex_lock(&d->lock);
     wcodec_status status = find(d, false, rollout->plan->form, err);
     if (status == WCODEC_OK) {
-        const cl_int result = enqueue(d, q->queue, rollout->plan, &l, &call);
+        const cl_int result = enqueue(d, wcodec_opencl_use(q), rollout->plan, &l, &call);
         if (result != CL_SUCCESS)
             status = wcodec_opencl_fail(d, result, call, err);
     }

@@ -14,8 +14,10 @@
 #include "registry/host.h"
 #include "registry/known_answer.h"
 #include "backends/opencl/opencl.h"
+#include "coding/linear.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string.h>
 
 static const struct wcodec_backend *backend;
@@ -33,8 +35,8 @@ static struct {
     cl_int code;
     bool done;
 } fault;
-static long calls, objects;
-static cl_int command_state; /* what becomes of a command, if negative */
+static _Atomic long calls, objects;
+static cl_int command_state; /* what becomes of a command, if not 0 */
 static cl_command_queue queues[8];
 
 /* A device that fails does nothing any more: what was given to it must not go on after the
@@ -194,7 +196,7 @@ static cl_int CL_API_CALL clGetEventInfo_or_not(cl_event e, cl_event_info what, 
     const cl_int code = fails("clGetEventInfo"),
                  result = code != CL_SUCCESS ? code
                                              : real.clGetEventInfo(e, what, size, value, returned);
-    if (result == CL_SUCCESS && command_state < 0)
+    if (result == CL_SUCCESS && command_state != 0)
         memcpy(value, &command_state, sizeof command_state);
     return result;
 }
@@ -654,7 +656,7 @@ static wcodec_status compute(struct wcodec_device *device, bool rows, wcodec_err
             WCODEC_OK);
     assert_int_equal(backend->copy_in(queue, memories[0], 0, m.payload, sizes[0], err), WCODEC_OK);
     assert_int_equal(backend->queue_wait(queue, err), WCODEC_OK);
-    const uint64_t native = (uint64_t)(uintptr_t)queue->queue,
+    const uint64_t native = (uint64_t)(uintptr_t)wcodec_opencl_use(queue),
                    out = backend->memory_native(memories[2]);
     const struct wcodec_rows all = {
         .fixed = &m.fixed, .memory = memories[0], .count = m.fixed.rows, .out = out};
@@ -720,6 +722,231 @@ static void test_products(void **unused)
     assert_int_equal(objects, 0);
 }
 
+/* A queue that was waited for, and was given nothing since, is not asked for again; one of the
+ * caller's always is, and one whose waiting failed. */
+static void test_idle(void **unused)
+{
+    (void)unused;
+    static const uint8_t zero[8];
+    const long never = 1000;
+    struct wcodec_device *device = open_device("loops");
+    struct wcodec_queue *own, *adopted;
+    struct wcodec_memory *memory;
+    uint8_t bytes[64];
+    wcodec_error err;
+    assert_int_equal(backend->queue_create(device, &own, &err), WCODEC_OK);
+    assert_int_equal(backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, 64, &memory, &err),
+                     WCODEC_OK);
+    for (unsigned i = 0; i < 4; i++) {
+        let_fail("clFinish", never, 0);
+        assert_int_equal(backend->fill(own, memory, 0, zero, 0, 64, &err), WCODEC_OK);
+        if (i == 1)
+            assert_int_equal(backend->copy(own, memory, 0, memory, 32, 32, &err), WCODEC_OK);
+        if (i == 2)
+            assert_int_equal(backend->copy_in(own, memory, 0, bytes, 64, &err), WCODEC_OK);
+        if (i == 3)
+            assert_int_equal(backend->copy_out(own, bytes, memory, 0, 64, &err), WCODEC_OK);
+        for (unsigned k = 0; k < 3; k++)
+            assert_int_equal(backend->queue_wait(own, &err), WCODEC_OK);
+        assert_int_equal(calls, 1);
+    }
+    let_fail("clFinish", 0, CL_OUT_OF_RESOURCES);
+    assert_int_equal(backend->fill(own, memory, 0, zero, 0, 64, &err), WCODEC_OK);
+    assert_int_equal(backend->queue_wait(own, &err), WCODEC_ERROR_DEVICE);
+    assert_int_equal(backend->queue_wait(own, &err), WCODEC_OK);
+    assert_int_equal(calls, 2);
+    let_fail("clFinish", never, 0);
+    const uint64_t native = (uint64_t)(uintptr_t)wcodec_opencl_use(own);
+    assert_int_equal(backend->queue_adopt(device, native, &adopted, &err), WCODEC_OK);
+    for (unsigned k = 0; k < 3; k++)
+        assert_int_equal(backend->queue_wait(adopted, &err), WCODEC_OK);
+    assert_int_equal(calls, 3);
+    let_fail(NULL, 0, 0);
+    backend->queue_destroy(adopted);
+    backend->memory_free(memory);
+    backend->queue_destroy(own);
+    backend->device_close(device);
+    assert_int_equal(objects, 0);
+}
+
+/* Where the driver is given one call at a time, who waits for a queue asks; what fails of that is
+ * told, and who has asked for long waits. */
+static void test_gate(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *name;
+        const char *says;
+    } cases[] = {{"clEnqueueMarkerWithWaitList", "clEnqueueMarkerWithWaitList: OUT_OF_RESOURCES"},
+                 {"clFlush", "clFlush: OUT_OF_RESOURCES"},
+                 {"clGetEventInfo", "clGetEventInfo: OUT_OF_RESOURCES"},
+                 {"clWaitForEvents", "clWaitForEvents: OUT_OF_RESOURCES"}};
+    static const uint8_t zero[8];
+    const long never = 1000;
+    struct wcodec_device *device = open_device("loops");
+    struct wcodec_queue *queue;
+    struct wcodec_memory *memory;
+    wcodec_error err;
+    device->gated = true;
+    works(device);
+    drop_kept(device);
+    assert_int_equal(backend->queue_create(device, &queue, &err), WCODEC_OK);
+    assert_int_equal(backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, 64, &memory, &err),
+                     WCODEC_OK);
+    for (unsigned i = 0; i < 4; i++) {
+        command_state = i == 3 ? CL_RUNNING : 0;
+        let_fail(cases[i].name, 0, CL_OUT_OF_RESOURCES);
+        assert_int_equal(backend->fill(queue, memory, 0, zero, 0, 64, &err), WCODEC_OK);
+        assert_int_equal(backend->queue_wait(queue, &err), WCODEC_ERROR_DEVICE);
+        assert_non_null(strstr(err.text, cases[i].says));
+        assert_int_equal(backend->queue_wait(queue, &err), WCODEC_OK);
+        assert_true(calls >= 2);
+        calls = 0;
+        assert_int_equal(backend->queue_wait(queue, &err), WCODEC_OK); /* nothing to ask */
+        assert_int_equal(calls, 0);
+    }
+    command_state = CL_OUT_OF_RESOURCES;
+    let_fail("clFinish", never, 0);
+    assert_int_equal(backend->fill(queue, memory, 0, zero, 0, 64, &err), WCODEC_OK);
+    assert_int_equal(backend->queue_wait(queue, &err), WCODEC_ERROR_DEVICE);
+    assert_non_null(strstr(err.text, "what the queue was given: OUT_OF_RESOURCES"));
+    command_state = 0;
+    assert_int_equal(backend->queue_wait(queue, &err), WCODEC_OK);
+    assert_int_equal(calls, 0);
+    let_fail(NULL, 0, 0);
+    backend->memory_free(memory);
+    backend->queue_destroy(queue);
+    backend->device_close(device);
+    assert_int_equal(objects, 0);
+}
+
+/* A tensor that is hashed by a queue of its own. */
+enum { HASHED = 70000, HASHED_PIECES = 2, HASHING_THREADS = 4 };
+struct hashed {
+    struct wcodec_queue *queue;
+    struct wcodec_memory *elements, *sums;
+    uint8_t bytes[HASHED];
+    uint64_t wanted;
+    wcodec_status status;
+    wcodec_error error;
+    bool right;
+};
+
+static void hash_once(struct hashed *h)
+{
+    const struct wcodec_tensor_linear linear = {
+        .elements = h->elements, .out = h->sums, .size = HASHED};
+    uint64_t sums[HASHED_PIECES] = {0};
+    h->error = (wcodec_error){0};
+    h->status = backend->deltas->linear(h->queue, &linear, &h->error);
+    if (h->status != WCODEC_OK)
+        return;
+    h->status = backend->copy_out(h->queue, sums, h->sums, 0, sizeof sums, &h->error);
+    const wcodec_status waited = backend->queue_wait(h->queue, NULL);
+    h->status = h->status == WCODEC_OK ? waited : h->status;
+    h->right = sums[0] + sums[1] == h->wanted;
+}
+
+static void *hash_often(void *hashed)
+{
+    struct hashed *h = hashed;
+    unsigned right = 0;
+    for (unsigned i = 0; i < 20; i++) {
+        hash_once(h);
+        right += h->status == WCODEC_OK && h->right;
+    }
+    h->right = right == 20;
+    return NULL;
+}
+
+static void make_hashed(struct wcodec_device *device, unsigned number, struct hashed *h)
+{
+    uint64_t seed = support_seed() + number;
+    for (unsigned i = 0; i < HASHED; i++)
+        h->bytes[i] = (uint8_t)support_random(&seed);
+    h->wanted = wcodec_linear_sum(h->bytes, HASHED, 0);
+    assert_int_equal(backend->queue_create(device, &h->queue, NULL), WCODEC_OK);
+    assert_int_equal(
+        backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, HASHED, &h->elements, NULL),
+        WCODEC_OK);
+    assert_int_equal(backend->memory_allocate(device, WCODEC_MEMORY_DEVICE,
+                                              HASHED_PIECES * sizeof(uint64_t), &h->sums, NULL),
+                     WCODEC_OK);
+    assert_int_equal(backend->copy_in(h->queue, h->elements, 0, h->bytes, HASHED, NULL), WCODEC_OK);
+}
+
+/* Kernels of coders are launched by several threads at once, each with arguments of its own; and
+ * what fails of that is told, leaves nothing behind, and is tried again. */
+static void test_launches(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *name;
+        cl_int code;
+        wcodec_status status;
+        const char *says;
+    } cases[] = {
+        {"clCreateProgramWithSource", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY,
+         "clCreateProgramWithSource: OUT_OF_HOST_MEMORY"},
+        {"clCreateKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clCreateKernel: OUT_OF_RESOURCES"}, /* beside the program */
+        {"clCreateKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clCreateKernel: OUT_OF_RESOURCES"}, /* one more */
+        {"clSetKernelArg", CL_INVALID_MEM_OBJECT, WCODEC_ERROR_DEVICE,
+         "clSetKernelArg: INVALID_MEM_OBJECT"},
+        {"clEnqueueNDRangeKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clEnqueueNDRangeKernel: OUT_OF_RESOURCES"},
+        {"clFlush", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE, "clFlush: OUT_OF_RESOURCES"},
+    };
+    static struct hashed hashed[HASHING_THREADS];
+    pthread_t threads[HASHING_THREADS];
+    setenv("WCODEC_OPENCL_FAST", "1", 1);
+    setenv("WCODEC_OPENCL_OPTIONS", "-cl-opt-disable", 1); /* PoCL takes a minute else */
+    struct wcodec_device *device = open_device("local");
+    struct wcodec_opencl_coder *c = &device->coders[WCODEC_OPENCL_DELTAS + WCODEC_DELTA_LINEAR];
+    let_fail(NULL, 0, 0);
+    for (unsigned i = 0; i < HASHING_THREADS; i++)
+        make_hashed(device, i, &hashed[i]);
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const unsigned kept = c->kernel_count;
+        c->kernel_count = i == 2 ? 0 : kept; /* as if another thread had them */
+        let_fail(cases[i].name, 0, cases[i].code);
+        hash_once(&hashed[0]);
+        if (hashed[0].status != cases[i].status ||
+            strstr(hashed[0].error.text, cases[i].says) == NULL)
+            fail_msg("%s: status %d: %s", cases[i].name, hashed[0].status, hashed[0].error.text);
+        c->kernel_count = i == 2 ? kept : c->kernel_count;
+        let_fail(NULL, 0, 0);
+        if (i == 0) /* there is no program yet */
+            continue;
+        hash_once(&hashed[0]);
+        assert_int_equal(hashed[0].status, WCODEC_OK);
+        assert_true(hashed[0].right);
+        assert_int_equal(c->kernel_count, 1);
+    }
+    device->gated = true;
+    for (unsigned i = 0; i < HASHING_THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, hash_often, &hashed[i]), 0);
+    for (unsigned i = 0; i < HASHING_THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (unsigned i = 0; i < HASHING_THREADS; i++) {
+        if (hashed[i].status != WCODEC_OK)
+            fail_msg("%s", hashed[i].error.text);
+        assert_true(hashed[i].right);
+    }
+    assert_in_range(c->kernel_count, 1, HASHING_THREADS);
+    print_message("%u kernels\n", c->kernel_count);
+    for (unsigned i = 0; i < HASHING_THREADS; i++) {
+        backend->memory_free(hashed[i].elements);
+        backend->memory_free(hashed[i].sums);
+        backend->queue_destroy(hashed[i].queue);
+    }
+    backend->device_close(device);
+    unsetenv("WCODEC_OPENCL_OPTIONS");
+    unsetenv("WCODEC_OPENCL_FAST");
+    assert_int_equal(objects, 0);
+}
+
 int main(void)
 {
     const char *build = getenv("top_builddir");
@@ -748,7 +975,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opening),      cmocka_unit_test(test_calls),
         cmocka_unit_test(test_lost),         cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_without_fast), cmocka_unit_test(test_products)};
+        cmocka_unit_test(test_without_fast), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_idle),         cmocka_unit_test(test_gate),
+        cmocka_unit_test(test_launches)};
     const int result = cmocka_run_group_tests(tests, NULL, NULL);
     for (unsigned i = 0; i < 2; i++) {
         wcodec_tiles_free(tiles[i]);
