@@ -5,9 +5,9 @@
  * launched, and nothing else. A program has one kernel. WCODEC_CODER is its step: 0 a row of its
  * own, of which WCODEC_CODER_ELEMENT_LOG2, _RAW and _PROFILE are the columns, 1 tiles of any
  * tensor, 2 sums, 3 join; 4 measuring elements of that size, 5 its sums; 6 hashes of leaves, 7
- * tiles of a delta; 8 elements that differ, 9 counts their classes, 10
- * to 12 measure, write and decode their streams; 13 linear hashes; 14 where streams begin, 15 their
- * checks.
+ * tiles of a delta; 8 elements that differ, and counts of their classes; 10 measures their streams,
+ * 14 says where they begin, 11 writes them, 12 decodes them, too, and 15 takes their checks; 13
+ * linear hashes.
  *
  * A launch's addresses are offsets in the buffers that it is given, as in product.cl. */
 #include "backends/kernels/delta_checks.h"
@@ -80,18 +80,20 @@ WCODEC_OPENCL_KERNEL void wcodec_coder(__global uint8_t *elements, __global uint
     barrier(CLK_LOCAL_MEM_FENCE);
 #if WCODEC_CODER == 8
     wcodec_changes_kernel(&warp, &l);
-#elif WCODEC_CODER == 9
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     wcodec_stream_tally_kernel(&warp, &l);
 #elif WCODEC_CODER == 10
     wcodec_stream_sizes_kernel(&warp, &l);
-#elif WCODEC_CODER == 11
-    wcodec_stream_kernel(&warp, &l);
 #elif WCODEC_CODER == 14
     wcodec_stream_places_kernel(&warp, &l);
 #elif WCODEC_CODER == 15
     wcodec_stream_checks_kernel(&warp, &l);
 #else
+    wcodec_stream_kernel(&warp, &l);
+#if WCODEC_CODER == 12
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     wcodec_stream_proof_kernel(&warp, &l);
+#endif
 #endif
 }
 #elif WCODEC_CODER >= 4

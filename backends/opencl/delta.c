@@ -5,13 +5,19 @@
  * of coder.cl. */
 #include "backends/opencl/opencl.h"
 
-static wcodec_status run(struct wcodec_queue *q, struct wcodec_opencl_coder_launch *l,
-                         struct wcodec_gpu_grid grid, wcodec_error *err)
+static wcodec_status enqueue(struct wcodec_queue *q, struct wcodec_opencl_coder_launch *l,
+                             struct wcodec_gpu_grid grid, wcodec_error *err)
 {
     l->groups = grid.groups;
     l->threads = grid.threads;
     l->shared = grid.shared;
-    const wcodec_status status = wcodec_opencl_coder_enqueue(q, l, err);
+    return wcodec_opencl_coder_enqueue(q, l, err);
+}
+
+static wcodec_status run(struct wcodec_queue *q, struct wcodec_opencl_coder_launch *l,
+                         struct wcodec_gpu_grid grid, wcodec_error *err)
+{
+    const wcodec_status status = enqueue(q, l, grid, err);
     return status == WCODEC_OK ? wcodec_opencl_coders_flush(q, err) : status;
 }
 
@@ -56,9 +62,10 @@ static wcodec_status patch(struct wcodec_queue *q, const struct wcodec_tensor_pa
                err);
 }
 
-/* Without streams yet, another buffer stands for them. */
-static wcodec_status run_changes(struct wcodec_queue *q, enum wcodec_delta_kernel kernel,
-                                 const struct wcodec_tensor_changes *c, wcodec_error *err)
+/* Without streams yet, another buffer stands for them. shared: bytes of local memory at least. */
+static wcodec_status enqueue_changes(struct wcodec_queue *q, enum wcodec_delta_kernel kernel,
+                                     const struct wcodec_tensor_changes *c, uint32_t shared,
+                                     wcodec_error *err)
 {
     struct wcodec_changes_launch a;
     struct wcodec_opencl_coder_launch l = {
@@ -68,27 +75,37 @@ static wcodec_status run_changes(struct wcodec_queue *q, enum wcodec_delta_kerne
         .buffers = {c->elements->buffer, c->base->buffer, c->work->buffer,
                     c->streams != NULL ? c->streams->buffer : c->work->buffer},
         .buffer_count = 4};
-    const struct wcodec_gpu_grid grid = wcodec_gpu_changes(
+    struct wcodec_gpu_grid grid = wcodec_gpu_changes(
         kernel, c, wcodec_opencl_coder_warps(q->device, l.kernel), 0, 0, 0, 0, &a);
-    return run(q, &l, grid, err);
+    grid.shared = grid.shared > shared ? grid.shared : shared;
+    return enqueue(q, &l, grid, err);
 }
 
+/* One launch finds changes and counts their classes: each takes NVIDIA's driver 5 microseconds. */
 static wcodec_status find(struct wcodec_queue *q, const struct wcodec_tensor_changes *c,
                           wcodec_error *err)
 {
-    const wcodec_status status = run_changes(q, WCODEC_DELTA_CHANGES, c, err);
-    return status == WCODEC_OK ? run_changes(q, WCODEC_DELTA_TALLY, c, err) : status;
+    const wcodec_status status =
+        enqueue_changes(q, WCODEC_DELTA_CHANGES, c, 4 * WCODEC_CHANGES_TALLY, err);
+    return status == WCODEC_OK ? wcodec_opencl_coders_flush(q, err) : status;
 }
 
+/* Likewise streams, and what they decode to: a warp has the same tile in both. */
 static wcodec_status code(struct wcodec_queue *q, const struct wcodec_tensor_changes *c, bool prove,
                           wcodec_error *err)
 {
-    static const enum wcodec_delta_kernel steps[] = {WCODEC_DELTA_CODE_STEPS};
+    const enum wcodec_delta_kernel steps[] = {WCODEC_DELTA_SIZES, WCODEC_DELTA_PLACES,
+                                              prove ? WCODEC_DELTA_PROOF : WCODEC_DELTA_STREAMS,
+                                              WCODEC_DELTA_CHECKS};
     wcodec_status status = WCODEC_OK;
-    for (unsigned i = 0; i < sizeof steps / sizeof *steps && status == WCODEC_OK; i++)
-        if (prove || steps[i] != WCODEC_DELTA_PROOF)
-            status = run_changes(q, steps[i], c, err);
-    return status;
+    for (unsigned i = 0; i < sizeof steps / sizeof *steps && status == WCODEC_OK; i++) {
+        const unsigned warps =
+            wcodec_opencl_coder_warps(q->device, WCODEC_OPENCL_DELTAS + steps[i]);
+        const bool stages = steps[i] == WCODEC_DELTA_PROOF;
+        status =
+            enqueue_changes(q, steps[i], c, stages ? 4 * WCODEC_CHANGES_STAGE * warps : 0, err);
+    }
+    return status == WCODEC_OK ? wcodec_opencl_coders_flush(q, err) : status;
 }
 
 const struct wcodec_backend_deltas wcodec_opencl_deltas = {

@@ -13,7 +13,8 @@ enum {
     COPIES_NVIDIA_LOG2 = 2,
     COPIES_OTHER_LOG2 = 0,
     MEASURE_GROUPS = 4, /* of a multiprocessor, for which registers are to be enough */
-    DELTA_GROUPS = 3,
+    LEAVES_GROUPS = 3,
+    DELTA_GROUPS = 4, /* of fewer warps */
     CODED = WCODEC_TILE_ENCODER_code_any,
     MEASURED = WCODEC_OPENCL_MEASURING,
     DELTAS = WCODEC_OPENCL_DELTAS
@@ -35,8 +36,9 @@ static struct wcodec_tile_encoder_row row_of(unsigned kernel)
     if (kernel < MEASURED)
         return wcodec_tile_encoder_rows[kernel];
     if (kernel >= DELTAS)
-        return (struct wcodec_tile_encoder_row){.name = wcodec_delta_kernel_names[kernel - DELTAS],
-                                                .groups = DELTA_GROUPS};
+        return (struct wcodec_tile_encoder_row){
+            .name = wcodec_delta_kernel_names[kernel - DELTAS],
+            .groups = kernel > DELTAS + WCODEC_DELTA_LEAVES ? DELTA_GROUPS : LEAVES_GROUPS};
     return (struct wcodec_tile_encoder_row){.name = wcodec_measure_names[kernel - MEASURED],
                                             .element_log2 = (uint8_t)((kernel - MEASURED) & 3),
                                             .groups = MEASURE_GROUPS};
@@ -62,8 +64,8 @@ static struct wcodec_gpu_tiles_form form_of(const struct wcodec_device *d)
 unsigned wcodec_opencl_coder_warps(const struct wcodec_device *d, unsigned kernel)
 {
     unsigned warps = form_of(d).warps;
-    if (kernel == DELTAS + WCODEC_DELTA_PATCH && warps > WCODEC_GPU_PATCH_WARPS)
-        warps = WCODEC_GPU_PATCH_WARPS;
+    if (kernel > DELTAS + WCODEC_DELTA_LEAVES && warps > WCODEC_GPU_CHANGES_WARPS)
+        warps = WCODEC_GPU_CHANGES_WARPS;
     while (kernel >= MEASURED && kernel < DELTAS && warps > 0 &&
            warps * WCODEC_MEASURE_STAGE > wcodec_opencl_local_memory(d, 0, 32 * warps))
         warps--;

@@ -182,14 +182,19 @@ def coder_rows():
     for name in re.findall(r"(?m)^WCODEC_MEASURE_SUMS\((\w+)\)", text):
         yield coder_row(name, 5, 0, 0, 0, 4)
     yield coder_row("leaves", 6, 0, 0, 0, 3)
-    yield coder_row("patch", 7, 0, 0, 0, 3)
-    yield coder_row("changes", 8, 0, 0, 0, 3)
-    yield coder_row("linear", 13, 0, 0, 0, 3)
-    yield coder_row("stream_places", 14, 0, 0, 0, 3)
-    yield coder_row("stream_checks", 15, 0, 0, 0, 3)
+    for name, step in [
+        ("patch", 7),
+        ("changes", 8),
+        ("stream_sizes", 10),
+        ("stream_proof", 12),
+        ("linear", 13),
+        ("stream_places", 14),
+        ("stream_checks", 15),
+    ]:
+        yield coder_row(name, step, 0, 0, 0, 4, warps=4)
 
 
-def coder_row(name, step, log2, raw, profile, groups):
+def coder_row(name, step, log2, raw, profile, groups, warps=8):
     return {
         "name": name,
         "family": "CODER",
@@ -200,7 +205,7 @@ def coder_row(name, step, log2, raw, profile, groups):
             "_PROFILE": profile,
             "_COPIES_LOG2": 2,
         },
-        "registers": 65536 // (256 * int(groups)) // 8 * 8,
+        "registers": 65536 // (32 * warps * int(groups)) // 8 * 8,
     }
 
 
