@@ -15,9 +15,6 @@
  */
 enum { PASSES = 2, PASSES_SMALL = 3 };
 
-/* Bytes that are written before another thread would have come. */
-enum { SOON_WRITTEN = 16 << 10 };
-
 /* Bytes of a tensor's name that errors have, at most. */
 enum { NAMED = 200 };
 
@@ -381,10 +378,11 @@ static wcodec_status finish_ahead(struct wcodec_write_batch *b, wcodec_error *er
     return WCODEC_OK;
 }
 
-/* Before a coder has a batch: would it take longer to wake another thread than to write? */
+/* Before a coder has its first batch only a header is written: it would take longer to wake another
+ * thread. Later ones wait for storage, and deltas for the hash of their base. */
 static bool is_soon_written(const struct wcodec_write_batch *b)
 {
-    return b->now.by_coder && wcodec_write_pending_size(b) <= SOON_WRITTEN;
+    return b->now.by_coder && b->pending.count == 0;
 }
 
 static wcodec_status run_alone(struct wcodec_write_batch *batch, wcodec_error *err)
