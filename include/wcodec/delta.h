@@ -90,21 +90,21 @@ static inline void wcodec_delta_encode_options_init(wcodec_delta_encode_options 
  * (CUDA, and OpenCL devices that are no processors), those of 1 MiB and more at offsets that are
  * multiples of 16 are hashed, compared and coded there, where no more than one element in 16
  * differs in any tile of 16384 or 65536; only streams and 40 bytes a tile come to the host, in
- * pinned memory, of up to 16 tensors at once, which have 1 GiB together or are one that is
- * larger. On the device each takes a quarter of its size at most (3 sixteenths of elements of 16
- * bits and more), and twice its streams. The former stays until the call returns: each MiB of
- * `host_memory` through which tensors came has as much as the largest of these took. With
- * `as_file` a thread beside the context's hashes files meanwhile, unless progress is asked for or
- * the context has one thread only or an executor of the caller's. Of any other tensor, and with a
- * limit of memory of all, it and the one it is matched with are brought to the host at a time;
- * WCODEC_LOG_INFO says why. Memory beside that: as a writer takes (wcodec/writer.h), the message,
- * and payloads of the tensors that are coded and of those before them that are written, each 1
- * GiB together or one that is larger. A device keeps up to 512 MiB of pinned memory, and as much of
- * its own, for the next calls, of loading and saving, too.
+ * pinned memory of at most twice their size, of up to 16 tensors at once, which have 1 GiB together
+ * or are one that is larger. On the device each takes a quarter of its size at most (3 sixteenths
+ * of elements of 16 bits and more), and twice its streams. The former stays until the call
+ * returns: each MiB of `host_memory` through which tensors came has as much as the largest of these
+ * took. With `as_file` a thread beside the context's hashes files meanwhile, unless progress is
+ * asked for or the context has one thread only or an executor of the caller's. Of any other tensor,
+ * and with a limit of memory of all, it and the one it is matched with are brought to the host at a
+ * time; WCODEC_LOG_INFO says why. Memory beside that: as a writer takes (wcodec/writer.h), the
+ * message, and payloads of the tensors that are coded and of those before them that are written,
+ * each 1 GiB together or one that is larger. A device keeps up to 512 MiB of pinned memory, and as
+ * much of its own, for the next calls, of loading and saving, too.
  *
  * Unless options->encode says no_verify, streams are decoded by the device that made them, and
- * compared with what it found to differ; that it found all is proven by the receiver, who compares
- * the hash of each result.
+ * compared with what it found to differ; that it found all, and took the streams' checks rightly,
+ * is proven by the receiver, who compares these and the hash of each result.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (an item, option or queue that is wrong, or two items of
  * one name), WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO (of `write`), WCODEC_ERROR_LIMIT,
