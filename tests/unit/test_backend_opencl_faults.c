@@ -213,6 +213,34 @@ static cl_int CL_API_CALL clGetProgramBuildInfo_or_not(cl_program p, cl_device_i
     return CL_SUCCESS;
 }
 
+/* NVIDIA's function for pinned memory, which is found by its name. */
+static cl_mem(CL_API_CALL *real_create_nv)(cl_context, cl_mem_flags, cl_bitfield, size_t, void *,
+                                           cl_int *);
+
+static cl_mem CL_API_CALL create_nv_or_not(cl_context c, cl_mem_flags f, cl_bitfield nv, size_t s,
+                                           void *p, cl_int *result)
+{
+    const cl_int code = fails("clCreateBufferNV");
+    cl_mem made = code == CL_SUCCESS ? real_create_nv(c, f, nv, s, p, result) : NULL;
+    if (code != CL_SUCCESS)
+        *result = code;
+    objects += made != NULL;
+    return made;
+}
+
+static void *CL_API_CALL clGetExtensionFunctionAddressForPlatform_or_not(cl_platform_id p,
+                                                                         const char *name)
+{
+    cl_mem(CL_API_CALL * own)(cl_context, cl_mem_flags, cl_bitfield, size_t, void *, cl_int *) =
+        create_nv_or_not;
+    void *found = real.clGetExtensionFunctionAddressForPlatform(p, name);
+    if (found == NULL || strcmp(name, "clCreateBufferNV") != 0)
+        return found;
+    memcpy(&real_create_nv, &found, sizeof found);
+    memcpy(&found, &own, sizeof found);
+    return found;
+}
+
 static void stand_between(struct wcodec_opencl_driver *d)
 {
     real = *d;
@@ -222,6 +250,7 @@ static void stand_between(struct wcodec_opencl_driver *d)
     X(clCreateProgramWithSource)
     X(clCreateKernel)
     X(clCreateBuffer)
+    X(clGetExtensionFunctionAddressForPlatform)
     X(clReleaseContext)
     X(clReleaseCommandQueue)
     X(clReleaseProgram)
