@@ -10,7 +10,9 @@
 # them. The most bytes are therefore SPILL_MOST [160], with these exceptions, whose machine code was
 # looked at: by clang 14 the fast kernels and those of blocks of residuals have 80 more (a second
 # copy of the loop over groups, with spills around it, and around a unit), and so have products of 16
-# vectors by pairs (sums, around a tile: 40 by nvcc); by nvcc 13 for sm_100
+# vectors by pairs (sums, around a tile: 40 by nvcc); by clang 14 the encoder's kernels of 24 and 11 raw
+# bits have 96 more, of which the loop over groups has a part (23 of its 382 instructions; registers for
+# them would halve the warps); by nvcc 13 for sm_100
 # and later lossy tiles by P8 have 96 more (52 of the 5,083 instructions of a unit, none in the loop
 # over groups; none at all on sm_90). Warpgroups' kernels, which fill their registers, spill nothing.
 #
@@ -71,7 +73,7 @@ registers () {
             for (i = 1; i < NF; i++) if ($i == "Used") registers = $(i + 1)
             most = name ~ /wide[0-9]/ ? 0 : general
             if (compiler == "clang")
-                most += name ~ /blocks_8|fast|coded_pairs_16/ ? 80 : 0
+                most += name ~ /blocks_8|fast|coded_pairs_16/ ? 80 : name ~ /code_(32_24|16_11)/ ? 96 : 0
             else if (arch >= 100 && name ~ /lossy_p8/)
                 most += 96
             printf "sm_%s %-36s %3d registers, %3d bytes spilled%s\n", arch, name, registers,
