@@ -60,6 +60,14 @@ static cl_int fails(const char *name)
     return fault.code;
 }
 
+/* A function that fails, and what must come of it. */
+struct call_case {
+    const char *name;
+    cl_int code;
+    wcodec_status status;
+    const char *says;
+};
+
 #define STATUS(name, parameters, ...) \
     static cl_int CL_API_CALL name##_or_not parameters \
     { \
@@ -472,12 +480,7 @@ static void drop_kept(struct wcodec_device *device)
 static void test_calls(void **unused)
 {
     (void)unused;
-    static const struct {
-        const char *name;
-        cl_int code;
-        wcodec_status status;
-        const char *says;
-    } cases[] = {
+    static const struct call_case cases[] = {
         {"clCreateCommandQueue", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY,
          "clCreateCommandQueue: OUT_OF_HOST_MEMORY"},
         {"clCreateCommandQueue", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
@@ -612,12 +615,7 @@ static void test_commands(void **unused)
 static void test_opening(void **unused)
 {
     (void)unused;
-    static const struct {
-        const char *name;
-        cl_int code;
-        wcodec_status status;
-        const char *says;
-    } cases[] = {
+    static const struct call_case cases[] = {
         {"clCreateContext", CL_DEVICE_NOT_AVAILABLE, WCODEC_ERROR_BACKEND,
          "clCreateContext: DEVICE_NOT_AVAILABLE"},
         {"clCreateContext", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY,
@@ -713,12 +711,7 @@ static wcodec_status compute(struct wcodec_device *device, bool rows, wcodec_err
 static void test_products(void **unused)
 {
     (void)unused;
-    static const struct {
-        const char *name;
-        cl_int code;
-        wcodec_status status;
-        const char *says;
-    } cases[] = {
+    static const struct call_case cases[] = {
         {"clGetMemObjectInfo", CL_INVALID_MEM_OBJECT, WCODEC_ERROR_USAGE,
          "no buffer of the device's OpenCL context"},
         {"clCreateProgramWithSource", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY,
@@ -909,12 +902,7 @@ static void make_hashed(struct wcodec_device *device, unsigned number, struct ha
 static void test_launches(void **unused)
 {
     (void)unused;
-    static const struct {
-        const char *name;
-        cl_int code;
-        wcodec_status status;
-        const char *says;
-    } cases[] = {
+    static const struct call_case cases[] = {
         {"clCreateProgramWithSource", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY,
          "clCreateProgramWithSource: OUT_OF_HOST_MEMORY"},
         {"clCreateKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
