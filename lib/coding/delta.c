@@ -350,7 +350,6 @@ static unsigned only_mode(const struct wcodec_delta *d)
     return m;
 }
 
-/* One bit says equal or not, two more what else: SPARSE and up. */
 static wcodec_status read_modes(struct wcodec_cursor *c, struct wcodec_delta_side *side,
                                 wcodec_error *err)
 {
@@ -359,9 +358,7 @@ static wcodec_status read_modes(struct wcodec_cursor *c, struct wcodec_delta_sid
     const uint64_t room = 8 * (uint64_t)wcodec_cursor_left(c);
     for (uint64_t i = 0; i < d->tiles; i++) {
         fill(&b);
-        const unsigned more = b.buffer & 1 ? 3 : 1;
-        side->tiles[i].mode =
-            (uint8_t)(more == 3 ? WCODEC_DELTA_SPARSE + (b.buffer >> 1 & 3) : WCODEC_DELTA_EQUAL);
+        const unsigned more = wcodec_delta_take_mode(b.buffer, &side->tiles[i].mode);
         b.buffer >>= more;
         b.filled -= more;
         b.taken += more;

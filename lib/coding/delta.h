@@ -121,6 +121,15 @@ void wcodec_delta_side_free(struct wcodec_delta_side *side);
 /* Parts of the side by themselves; false: there is no such part. Both codes. */
 bool wcodec_delta_codes_read(struct wcodec_cursor *c, struct wcodec_delta_code *gaps,
                              struct wcodec_delta_code *values);
+/* A tile's mode as the side begins with it, of the lowest bits: one says whether all is equal, two
+ * more what else. Returns their number. */
+static inline unsigned wcodec_delta_take_mode(uint64_t bits, uint8_t *mode)
+{
+    const bool differs = bits & 1;
+    *mode = (uint8_t)(differs ? WCODEC_DELTA_SPARSE + (bits >> 1 & 3) : WCODEC_DELTA_EQUAL);
+    return differs ? 3 : 1;
+}
+
 /* What the directory has of a tile, as wcodec_take_varint(): most sizes have one byte or two. */
 static inline bool wcodec_delta_take_tile(struct wcodec_cursor *c, uint64_t *size, uint32_t *check)
 {
@@ -238,6 +247,15 @@ struct wcodec_delta_counts {
     uint64_t gaps[WCODEC_DELTA_GAPS + 3];
     uint64_t values[WCODEC_DELTA_VALUES];
 };
+/* Were any? */
+static inline bool wcodec_delta_counts_any(const struct wcodec_delta_counts *counts)
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < WCODEC_DELTA_GAPS; i++)
+        any |= counts->gaps[i];
+    return any != 0;
+}
+
 void wcodec_delta_count(unsigned element_log2, bool xor_values, const uint8_t *elements,
                         const uint8_t *base, uint64_t count, struct wcodec_delta_counts *counts);
 /* Lengths of a code from counts, of which `classes` there are. */

@@ -220,15 +220,14 @@ static wcodec_status choose_found(struct wcodec_delta_work *w, wcodec_error *err
 {
     const wcodec_allocator *allocator = &w->context->allocator;
     const struct wcodec_delta_found *f = w->found;
-    const uint64_t *gaps = f->counts[0].gaps, most = (uint64_t)1 << w->d.tile_log2;
-    uint64_t any = 0, sparse = 0;
-    for (unsigned i = 0; i < WCODEC_DELTA_GAPS; i++)
-        any |= gaps[i];
+    const uint64_t most = (uint64_t)1 << w->d.tile_log2;
+    uint64_t sparse = 0;
     w->tiles = wcodec_alloc_array(allocator, w->d.tiles, sizeof *w->tiles);
     w->lent.tiles = wcodec_alloc_zeroed(allocator, (size_t)w->d.tiles * sizeof *w->lent.tiles);
     if (w->tiles == NULL || w->lent.tiles == NULL)
         return wcodec_delta_out_of_memory(err);
-    const wcodec_status status = any != 0 ? code_found(w, err) : WCODEC_OK;
+    const wcodec_status status =
+        wcodec_delta_counts_any(&f->counts[0]) ? code_found(w, err) : WCODEC_OK;
     if (status != WCODEC_OK)
         return status;
     for (uint64_t i = 0; i < w->d.tiles; i++) {

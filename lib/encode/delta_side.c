@@ -117,9 +117,9 @@ static bool are_modes_right(const struct wcodec_delta_work *w, struct wcodec_cur
             buffer |= (uint64_t)*c->at++ << filled;
             filled += 8;
         }
-        const unsigned more = buffer & 1 ? 3 : 1;
-        differs |= (buffer & 1 ? WCODEC_DELTA_SPARSE + (buffer >> 1 & 3) : WCODEC_DELTA_EQUAL) ^
-                   w->tiles[i].mode;
+        uint8_t mode;
+        const unsigned more = wcodec_delta_take_mode(buffer, &mode);
+        differs |= mode ^ w->tiles[i].mode;
         if (filled < more)
             return false;
         buffer >>= more;

@@ -113,15 +113,6 @@ static void note_hash(const struct wcodec_sync_hashes *to, uint64_t tensor, uint
     to->wanted[tensor] = 0;
 }
 
-/* Does anything differ, by the classes that were counted? */
-static bool is_any_counted(const struct comparing *k)
-{
-    uint64_t any = 0;
-    for (unsigned i = 0; i < WCODEC_CHANGES_GAPS; i++)
-        any |= k->found.counts[0].gaps[i];
-    return any != 0;
-}
-
 /* What the host makes of that, while the device may be coding; both hashes also where much differs.
  * To wake other threads for it would take longer. */
 static wcodec_status add_up(struct comparing *k, wcodec_error *err)
@@ -148,7 +139,7 @@ static wcodec_status add_up(struct comparing *k, wcodec_error *err)
               wcodec_linear_hash(new, k->d.elements << log2));
     if (!sparse)
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "much of it has changed");
-    return any == is_any_counted(k)
+    return any == wcodec_delta_counts_any(&k->found.counts[0])
                ? WCODEC_OK
                : wcodec_save_computes_wrongly("other elements differ than are counted", err);
 }
@@ -165,7 +156,7 @@ static wcodec_status take_tally(struct comparing *k, wcodec_error *err)
                      f->counts[by_xor].values);
     }
     take_classes(k, WCODEC_CHANGES_FULL, 1, &full);
-    return full != 0 || !is_any_counted(k) ? add_up(k, err) : WCODEC_OK;
+    return full != 0 || !wcodec_delta_counts_any(&k->found.counts[0]) ? add_up(k, err) : WCODEC_OK;
 }
 
 /* Both codes, as they are written and as they are read. */
